@@ -1,0 +1,74 @@
+package runtime
+
+import (
+	"context"
+	"sync"
+)
+
+// background runs what must outlive the request that caused it.
+type background struct {
+	ctx    context.Context // ends when the tasks are abandoned
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	tasks  int
+	closed bool
+	idle   chan struct{} // closed when closed and tasks == 0
+}
+
+func newBackground() *background {
+	b := &background{idle: make(chan struct{})}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	return b
+}
+
+// run starts a task. After close only required tasks are started.
+func (b *background) run(required bool, task func(ctx context.Context)) bool {
+	b.mu.Lock()
+	if b.closed && !required || b.ctx.Err() != nil {
+		b.mu.Unlock()
+		return false
+	}
+	b.tasks++
+	b.mu.Unlock()
+	go func() {
+		defer b.done()
+		task(b.ctx)
+	}()
+	return true
+}
+
+func (b *background) done() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tasks--
+	b.settle()
+}
+
+// settle closes idle when nothing runs and nothing is meant to follow.
+func (b *background) settle() {
+	if b.closed && b.tasks == 0 {
+		select {
+		case <-b.idle:
+		default:
+			close(b.idle)
+		}
+	}
+}
+
+// close waits for the tasks until ctx ends, and returns how many it abandoned.
+func (b *background) close(ctx context.Context) int {
+	b.mu.Lock()
+	b.closed = true
+	b.settle()
+	b.mu.Unlock()
+	select {
+	case <-b.idle:
+		return 0
+	case <-ctx.Done():
+	}
+	b.cancel()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.tasks
+}

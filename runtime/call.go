@@ -1,0 +1,97 @@
+package runtime
+
+import (
+	"crypto/rand"
+	"strconv"
+	"time"
+)
+
+// Call identifies one request to a [Guard].
+type Call struct {
+	Principal string // 1-255 bytes
+	Key       string // 1 to Policy.KeyMax bytes of printable ASCII
+	// Fingerprint returns the request's digest under a rule. It is called
+	// with the policy's rule and, where an older row holds the key, with that
+	// row's. It must be a pure function; HTTP callers use
+	// [Rule.Fingerprint].
+	Fingerprint func(Rule) [32]byte
+}
+
+// Answer is what a piece of work ends with and what a replay repeats.
+type Answer struct {
+	Status int // as HTTP has them; see [Policy] Failure for what counts as failed
+	Header Header
+	Body   []byte
+}
+
+// Result is the outcome of a call that was run or replayed.
+type Result struct {
+	Answer   Answer
+	Replayed bool
+	// Err is the error that the work returned in this call; nil on replays.
+	Err error
+}
+
+// id validates the call and returns its primary key.
+func (g *Guard) id(call Call) (ID, error) {
+	if n := len(call.Principal); n < 1 || n > 255 {
+		return ID{}, &Error{Status: 500, Code: CodePrincipalInvalid,
+			Message: "The caller's identity has " + strconv.Itoa(n) + " bytes; it must have 1 to 255."}
+	}
+	if err := g.policy.checkKey(call.Key); err != nil {
+		return ID{}, err
+	}
+	return ID{Principal: call.Principal, Scope: g.policy.scope(), Key: call.Key}, nil
+}
+
+func newOwner() (o Owner) {
+	rand.Read(o[:])
+	return o
+}
+
+// verdict is what a row means for a call.
+type verdict int
+
+const (
+	answered verdict = iota // by a replay or a refusal
+	stale                   // pending, its lease is over: may be taken over
+	reusable                // expired: the key is free again
+)
+
+// decide holds a call against the row that has its key. Every row is compared
+// under the rule that it was written with, whatever this binary would use for
+// a new one.
+func (g *Guard) decide(call Call, row *Row) (verdict, Result, error) {
+	if row.Expired() {
+		if row.Now < row.GoneAt {
+			return answered, Result{}, &Error{Status: 410, Code: CodeKeyExpired,
+				Message: "The answer to the request with this key is no longer kept. It was not run again."}
+		}
+		return reusable, Result{}, nil
+	}
+	rule := g.policy.Fingerprint
+	if row.Policy != g.rule {
+		var err error
+		if rule, err = ParseRule(row.Policy); err != nil {
+			return answered, Result{}, retryKey(err)
+		}
+	}
+	if call.Fingerprint(rule) != row.Fingerprint {
+		return answered, Result{}, &Error{Status: g.policy.Mismatch, Code: CodeKeyReused,
+			Message: "This key was used for a different request."}
+	}
+	if row.Completed {
+		header, err := DecodeHeader(row.Answer.Headers)
+		if err != nil {
+			return answered, Result{}, &Error{Status: 500, Code: CodeInternal, Cause: err,
+				Message: "The stored answer of this key cannot be read."}
+		}
+		return answered, Result{Answer: Answer{row.Answer.Status, header, row.Answer.Body}, Replayed: true}, nil
+	}
+	if left := time.Duration(row.LeaseUntil-row.Now) * time.Millisecond; left > 0 {
+		// A row from the future, after the clock was set back, must not keep
+		// clients away for longer than a lease.
+		return answered, Result{}, inProgress(min(left, g.policy.Lease))
+	}
+	return stale, Result{}, nil
+}

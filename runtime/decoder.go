@@ -1,0 +1,256 @@
+package runtime
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"strconv"
+	"strings"
+)
+
+// Decoder fills a handler's input from a request. The first failure is kept
+// and ends the work: what follows it does nothing. Failures name the place and
+// the rule, never the value. A Decoder is used by one goroutine.
+type Decoder struct {
+	request *Request
+	err     error
+}
+
+// Decode returns a decoder of the request.
+func (r *Request) Decode() *Decoder { return &Decoder{request: r} }
+
+// Err returns the first failure: an [*Error] with status 400, 415 or 422.
+func (d *Decoder) Err() error { return d.err }
+
+func (d *Decoder) fail(status int, code, format string, args ...any) {
+	if d.err == nil {
+		d.err = &Error{Status: status, Code: code, Message: fmt.Sprintf(format, args...)}
+	}
+}
+
+// JSON decodes the body, one JSON value, into v. A Content-Type other than
+// JSON is 415; an absent one is taken for JSON.
+func (d *Decoder) JSON(v any) {
+	if d.err != nil {
+		return
+	}
+	if contentType := d.request.http.Header.Get("Content-Type"); contentType != "" && !isJSON(contentType) {
+		media, _, err := mime.ParseMediaType(contentType)
+		if err != nil {
+			media = "something unreadable"
+		}
+		d.fail(415, CodeMediaTypeUnexpected, "The body must be application/json, not %s.", media)
+		return
+	}
+	dec := json.NewDecoder(bytes.NewReader(d.request.Body))
+	if err := dec.Decode(v); err != nil {
+		d.fail(400, CodeRequestInvalid, "The body is not the JSON that is expected: %s.", jsonRule(err))
+		return
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		d.fail(400, CodeRequestInvalid, "The body holds more than one JSON value.")
+	}
+}
+
+// jsonRule says what is wrong with a body without repeating any of it.
+func jsonRule(err error) string {
+	var syntax *json.SyntaxError
+	var mismatch *json.UnmarshalTypeError
+	switch {
+	case err == io.EOF:
+		return "it is empty"
+	case err == io.ErrUnexpectedEOF:
+		return "it ends too early"
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("it breaks JSON's syntax at byte %d", syntax.Offset)
+	case errors.As(err, &mismatch) && mismatch.Field != "":
+		return fmt.Sprintf("member %q must be a JSON %s", mismatch.Field, jsonKind(mismatch))
+	case errors.As(err, &mismatch):
+		return fmt.Sprintf("it must be a JSON %s", jsonKind(mismatch))
+	}
+	return "a member has a value that its type refuses"
+}
+
+func jsonKind(err *json.UnmarshalTypeError) string {
+	switch kind := err.Type.Kind().String(); {
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
+		return "integer in the range of " + kind
+	case strings.HasPrefix(kind, "float"):
+		return "number"
+	case kind == "bool":
+		return "boolean"
+	case kind == "slice", kind == "array":
+		return "array"
+	case kind == "struct", kind == "map":
+		return "object"
+	default:
+		return kind
+	}
+}
+
+// Validate runs v's own rules when everything before succeeded. An error with
+// HTTPStatus() int keeps its status; any other error is 422 with its text.
+func (d *Decoder) Validate(v interface{ Validate() error }) {
+	if d.err != nil {
+		return
+	}
+	err := v.Validate()
+	if err == nil {
+		return
+	}
+	if _, classified := statusOf(err); classified {
+		d.err = err
+		return
+	}
+	d.err = &Error{Status: 422, Code: CodeRequestInvalid, Message: err.Error()}
+}
+
+// parseOne is the one place where texts become values.
+func parseOne[T any](d *Decoder, place, name, text string, parse func(string) (T, error)) T {
+	v, err := parse(text)
+	if err != nil {
+		d.fail(400, CodeRequestInvalid, "The %s %q %s.", place, name, valueRule(err))
+		var zero T
+		return zero
+	}
+	return v
+}
+
+// valueRule says what is wrong with a value without repeating it.
+func valueRule(err error) string {
+	var number *strconv.NumError
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return "is out of range"
+	case errors.As(err, &number) && number.Func == "ParseBool":
+		return "must be true or false"
+	case errors.As(err, &number) && number.Func == "ParseFloat":
+		return "must be a number"
+	case errors.As(err, &number):
+		return "must be an integer"
+	}
+	return "has a value that its type refuses"
+}
+
+func parseList[T any](d *Decoder, place, name string, texts []string, parse func(string) (T, error)) []T {
+	if d.err != nil || len(texts) == 0 {
+		return nil
+	}
+	list := make([]T, len(texts))
+	for i, text := range texts {
+		list[i] = parseOne(d, place, name, text, parse)
+	}
+	return list
+}
+
+// parseFirst reads a value that may stand there at most once.
+func parseFirst[T any](d *Decoder, place, name string, texts []string, parse func(string) (T, error)) *T {
+	if d.err != nil || len(texts) == 0 {
+		return nil
+	}
+	if len(texts) > 1 {
+		d.fail(400, CodeRequestInvalid, "The %s %q stands there %d times; once is allowed.", place, name, len(texts))
+		return nil
+	}
+	v := parseOne(d, place, name, texts[0], parse)
+	return &v
+}
+
+// PathValue reads a wildcard of the pattern.
+func PathValue[T any](d *Decoder, name string, parse func(string) (T, error)) T {
+	if d.err != nil {
+		var zero T
+		return zero
+	}
+	return parseOne(d, "path value", name, d.request.PathValue(name), parse)
+}
+
+// QueryValue reads a query parameter that may be absent: then it is T's zero.
+func QueryValue[T any](d *Decoder, name string, parse func(string) (T, error)) T {
+	return orZero(QueryPointer(d, name, parse))
+}
+
+// QueryPointer reads a query parameter that may be absent: then it is nil.
+func QueryPointer[T any](d *Decoder, name string, parse func(string) (T, error)) *T {
+	return parseFirst(d, "query parameter", name, d.request.Query()[name], parse)
+}
+
+// QueryList reads all values of a query parameter in their order.
+func QueryList[T any](d *Decoder, name string, parse func(string) (T, error)) []T {
+	return parseList(d, "query parameter", name, d.request.Query()[name], parse)
+}
+
+// HeaderValue reads an allowlisted header, its name in canonical form, that
+// may be absent: then it is T's zero.
+func HeaderValue[T any](d *Decoder, name string, parse func(string) (T, error)) T {
+	return orZero(HeaderPointer(d, name, parse))
+}
+
+// HeaderPointer reads an allowlisted header that may be absent: then it is nil.
+func HeaderPointer[T any](d *Decoder, name string, parse func(string) (T, error)) *T {
+	return parseFirst(d, "header", name, d.request.Header[name], parse)
+}
+
+// HeaderList reads all lines of an allowlisted header in their order.
+func HeaderList[T any](d *Decoder, name string, parse func(string) (T, error)) []T {
+	return parseList(d, "header", name, d.request.Header[name], parse)
+}
+
+func orZero[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// ParseString takes the text as it is.
+func ParseString[T ~string](s string) (T, error) { return T(s), nil }
+
+// ParseBool reads what strconv.ParseBool reads.
+func ParseBool[T ~bool](s string) (T, error) {
+	v, err := strconv.ParseBool(s)
+	return T(v), err
+}
+
+// ParseInt reads a decimal integer in the range of T.
+func ParseInt[T ~int | ~int8 | ~int16 | ~int32 | ~int64](s string) (T, error) {
+	v, err := strconv.ParseInt(s, 10, 64)
+	if err == nil && int64(T(v)) != v {
+		err = strconv.ErrRange
+	}
+	return T(v), err
+}
+
+// ParseUint reads a decimal integer in the range of T.
+func ParseUint[T ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64](s string) (T, error) {
+	v, err := strconv.ParseUint(s, 10, 64)
+	if err == nil && uint64(T(v)) != v {
+		err = strconv.ErrRange
+	}
+	return T(v), err
+}
+
+// ParseFloat reads a finite number in the range of T.
+func ParseFloat[T ~float32 | ~float64](s string) (T, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	narrowed := float64(T(v))
+	if err == nil && (v-v != 0 || narrowed-narrowed != 0) {
+		err = strconv.ErrRange
+	}
+	return T(v), err
+}
+
+// ParseText reads a type that unmarshals itself.
+func ParseText[T any, P interface {
+	*T
+	encoding.TextUnmarshaler
+}](s string) (T, error) {
+	var v T
+	err := P(&v).UnmarshalText([]byte(s))
+	return v, err
+}

@@ -1,0 +1,98 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+)
+
+// An Engine is the transport-free core: it guards work of any number of
+// policies with one ledger. Its methods are safe for concurrent use. The zero
+// value is not usable; call [NewEngine], and Close at the end of the process.
+type Engine struct {
+	ledger     Ledger
+	settings   settings
+	seen       *seenSet
+	background *background
+	sweeper    sweeper
+}
+
+// NewEngine returns an engine on a ledger. Several engines, in one process or
+// many, may share a ledger's table.
+func NewEngine(ledger Ledger, opts ...Option) (*Engine, error) {
+	if ledger == nil {
+		return nil, errors.New("idemgen: NewEngine: nil ledger")
+	}
+	s, err := newSettings(opts)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{ledger: ledger, settings: s, seen: newSeenSet(), background: newBackground()}
+	if notifier, ok := ledger.(RetryNotifier); ok && s.observer != nil {
+		notifier.NotifyRetry(func(ctx context.Context, statement string, err error) {
+			s.observer.Observe(ctx, Event{Kind: EventLedgerRetried, Code: statement, Err: err})
+		})
+	}
+	return e, nil
+}
+
+// RetryNotifier is implemented by ledgers that can tell when a statement of
+// theirs failed and is repeated. Every function that NotifyRetry was given is
+// called.
+type RetryNotifier interface {
+	NotifyRetry(func(ctx context.Context, statement string, err error))
+}
+
+// Guard returns a guard for one policy, or the rules that the policy breaks.
+func (e *Engine) Guard(p Policy) (*Guard, error) {
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	return &Guard{
+		engine: e,
+		policy: p,
+		rule:   p.Fingerprint.String(),
+		terms:  Terms{Lease: p.Lease, Retain: p.Retain, Gone: p.Gone},
+	}, nil
+}
+
+// Close waits until the completions and sweeps that run in the background are
+// done. When ctx ends first, they are abandoned and an error says how many:
+// their claims stay pending until their leases end. Close does not wait for
+// requests; stop the server first.
+func (e *Engine) Close(ctx context.Context) error {
+	if left := e.background.close(ctx); left > 0 {
+		return fmt.Errorf("idemgen: %d completions or sweeps were abandoned: %w", left, context.Cause(ctx))
+	}
+	return nil
+}
+
+// Guard makes work of one policy run at most once per claim. Its methods are
+// safe for concurrent use. The zero value is not usable; see [Engine.Guard].
+type Guard struct {
+	engine *Engine
+	policy Policy
+	rule   string
+	terms  Terms
+}
+
+// observe tells the observer, when there is one.
+func (g *Guard) observe(ctx context.Context, id ID, e Event) {
+	s := &g.engine.settings
+	if s.observer == nil {
+		return
+	}
+	e.Operation, e.Principal, e.KeyHash = g.policy.Operation, id.Principal, keyHash(s.secret, id)
+	s.observer.Observe(ctx, e)
+}
+
+// log writes what an operator must see.
+func (g *Guard) log(ctx context.Context, level slog.Level, id ID, message string, attrs ...slog.Attr) {
+	s := &g.engine.settings
+	all := append([]slog.Attr{slog.String("operation", g.policy.Operation)}, attrs...)
+	if hash := keyHash(s.secret, id); hash != "" {
+		all = append(all, slog.String("key_hash", hash))
+	}
+	s.logger.LogAttrs(ctx, level, "idemgen: "+message, all...)
+}

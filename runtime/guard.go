@@ -1,0 +1,204 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+)
+
+// Do runs fn at most once per claim of the call's key. It returns the work's
+// answer, or the stored one when the work has been done. The error is an
+// [*Error] that says why neither can be had; fn has then not run in this call,
+// unless its code is CodeOutcomeUnknown or the claim was lost to another.
+//
+// fn's context is not cancelled when ctx is; it ends at the policy's timeout.
+// Whatever fn returns beside a nil error is its answer. With an error, the
+// answer is the one given, or rendered from the error when its Status is 0.
+// A panic of fn counts as an error; http.ErrAbortHandler is passed on after
+// the claim is settled.
+func (g *Guard) Do(ctx context.Context, call Call, fn func(context.Context) (Answer, error)) (Result, error) {
+	return g.do(ctx, call, func(context.Context, *held) (execution, error) {
+		return execution{work: fn, settle: g.settle}, nil
+	})
+}
+
+// execution is how work runs once its key is claimed.
+type execution struct {
+	work   func(context.Context) (Answer, error)
+	settle func(context.Context, *held, Call, *outcome) (Result, error)
+}
+
+// errClaimLost says that another request had taken the key over before the
+// work began.
+var errClaimLost = errors.New("idemgen: the claim was lost before the work began")
+
+// do claims, prepares, runs and settles.
+func (g *Guard) do(ctx context.Context, call Call, prepare func(context.Context, *held) (execution, error)) (Result, error) {
+	id, err := g.id(call)
+	if err != nil {
+		return g.refused(ctx, id, err)
+	}
+	start := time.Now()
+	h, result, err := g.claim(context.WithoutCancel(ctx), id, call)
+	if h == nil {
+		return g.answered(ctx, id, result, err)
+	}
+	g.claimed(ctx, h, time.Since(start))
+	defer g.credit(g.policy.Sweep)
+
+	e, err := prepare(context.WithoutCancel(ctx), h)
+	switch {
+	case errors.Is(err, errClaimLost):
+		return g.fencedOut(ctx, h, call)
+	case err != nil:
+		g.giveBack(context.WithoutCancel(ctx), h)
+		return g.refused(ctx, id, claimFailed(err))
+	}
+
+	var out outcome
+	returned := false
+	defer func() {
+		// runtime.Goexit unwinds past here without returning from run.
+		if !returned {
+			e.settle(ctx, h, call, &out)
+		}
+	}()
+	g.run(ctx, h, &out, e.work)
+	returned = true
+	result, err = e.settle(ctx, h, call, &out)
+	if out.abort {
+		panic(http.ErrAbortHandler)
+	}
+	return result, err
+}
+
+// Lookup answers from the row that holds the call's key without claiming it:
+// found is true when a live row, or one before its gone_at, decides the call,
+// and the result or error is then what [Guard.Do] would give.
+func (g *Guard) Lookup(ctx context.Context, call Call) (result Result, found bool, err error) {
+	id, err := g.id(call)
+	if err != nil {
+		result, err = g.refused(ctx, id, err)
+		return result, true, err
+	}
+	row, found, err := g.engine.ledger.Read(context.WithoutCancel(ctx), id)
+	if err != nil {
+		result, err = g.refused(ctx, id, claimFailed(err))
+		return result, true, err
+	}
+	if !found {
+		return Result{}, false, nil
+	}
+	v, result, err := g.decide(call, &row)
+	switch v {
+	case reusable:
+		return Result{}, false, nil
+	case stale:
+		result, err = g.refused(ctx, id, inProgress(time.Second))
+	default:
+		result, err = g.answered(ctx, id, result, err)
+	}
+	return result, true, err
+}
+
+// answered reports a call that was answered without running.
+func (g *Guard) answered(ctx context.Context, id ID, result Result, err error) (Result, error) {
+	if err != nil {
+		return g.refused(ctx, id, err)
+	}
+	g.observe(ctx, id, Event{Kind: EventReplayed, Status: result.Answer.Status})
+	return result, nil
+}
+
+func (g *Guard) refused(ctx context.Context, id ID, err error) (Result, error) {
+	status, _ := statusOf(err)
+	event := Event{Kind: EventRefused, Status: status, Err: err}
+	var own *Error
+	if errors.As(err, &own) {
+		event.Code = own.Code
+	}
+	g.observe(ctx, id, event)
+	if status >= 500 {
+		g.log(ctx, slog.LevelError, id, "request refused", slog.String("code", event.Code), slog.Any("error", err))
+	}
+	return Result{}, err
+}
+
+func (g *Guard) claimed(ctx context.Context, h *held, took time.Duration) {
+	kind := EventClaimed
+	if !h.fresh {
+		kind = EventTakenOver
+		g.log(ctx, slog.LevelWarn, h.fence.ID, "claim taken over, its lease was over", slog.Int64("generation", h.Generation))
+	}
+	g.observe(ctx, h.fence.ID, Event{Kind: kind, Generation: h.Generation, Duration: took})
+}
+
+// outcome is how the work ended.
+type outcome struct {
+	answer Answer
+	err    error
+	abort  bool // by http.ErrAbortHandler
+	as     Failure
+	took   time.Duration
+}
+
+// errUnfinished is the outcome of work that neither returned nor panicked.
+var errUnfinished = errors.New("idemgen: the handler's goroutine ended")
+
+// run calls fn under its deadline and records how it ended.
+func (g *Guard) run(ctx context.Context, h *held, out *outcome, fn func(context.Context) (Answer, error)) {
+	info := &running{id: h.fence.ID, generation: h.Generation, fencing: h.ClaimedAt}
+	start := time.Now()
+	ctx, cancel := context.WithDeadline(withRunning(context.WithoutCancel(ctx), info), h.sent.Add(g.policy.Timeout))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		g.log(ctx, slog.LevelWarn, h.fence.ID, "handler passed its deadline and is waited for", slog.Int64("generation", h.Generation))
+		g.observe(ctx, h.fence.ID, Event{Kind: EventOverdue, Generation: h.Generation, Duration: time.Since(start)})
+	})
+	returned := false
+	defer func() {
+		stop()
+		if !returned {
+			out.answer, out.err = Answer{}, errUnfinished
+			if p := recover(); p != nil {
+				out.err = fmt.Errorf("idemgen: the handler panicked: %v", p)
+				out.abort = p == http.ErrAbortHandler
+				if !out.abort {
+					g.log(ctx, slog.LevelError, h.fence.ID, "handler panicked", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+				}
+			}
+		}
+		out.took = time.Since(start)
+		g.classify(out, info)
+	}()
+	out.answer, out.err = fn(ctx)
+	returned = true
+}
+
+// classify gives a failed outcome its answer and says what becomes of the
+// claim.
+func (g *Guard) classify(out *outcome, info *running) {
+	if out.err != nil && out.answer.Status == 0 {
+		out.answer = errorAnswer(g.policy.Errors, out.err)
+	}
+	out.as = FailureStore
+	if failed(out.answer.Status) {
+		out.as = g.policy.Failure
+	}
+	var marked *disposedError
+	if errors.As(out.err, &marked) {
+		out.as = marked.as
+	}
+	if asked := info.disposed.Load(); asked != nil {
+		out.as = *asked
+	}
+}
+
+// failed reports whether a status is a failure and not a result.
+func failed(status int) bool {
+	return status >= 500 || status == 408 || status == 425 || status == 429
+}

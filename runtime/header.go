@@ -1,0 +1,106 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Header is the part of an answer's header that is kept: fields in the order
+// in which they are written, one per value, names in canonical form.
+type Header []HeaderField
+
+// HeaderField is one line of a header.
+type HeaderField struct{ Name, Value string }
+
+// Get returns the first value of a name in canonical form, or "".
+func (h Header) Get(name string) string {
+	for _, field := range h {
+		if field.Name == name {
+			return field.Value
+		}
+	}
+	return ""
+}
+
+// Encode is the form in which a ledger keeps the header: a line
+// "Name: value\n" for each field. Bytes that cannot stand in a field value
+// (CR, LF, NUL) become spaces, as net/http writes them.
+func (h Header) Encode() []byte {
+	size := 0
+	for _, field := range h {
+		size += len(field.Name) + len(field.Value) + 3
+	}
+	out := make([]byte, 0, size)
+	for _, field := range h {
+		out = append(out, field.Name...)
+		out = append(out, ": "...)
+		for i := 0; i < len(field.Value); i++ {
+			b := field.Value[i]
+			if b == '\r' || b == '\n' || b == 0 {
+				b = ' '
+			}
+			out = append(out, b)
+		}
+		out = append(out, '\n')
+	}
+	return out
+}
+
+// errHeaderCorrupt says that stored headers are not what Encode wrote.
+var errHeaderCorrupt = errors.New("idemgen: stored headers are corrupt")
+
+// DecodeHeader reads what [Header.Encode] wrote.
+func DecodeHeader(stored []byte) (Header, error) {
+	if len(stored) == 0 {
+		return nil, nil
+	}
+	text, terminated := strings.CutSuffix(string(stored), "\n")
+	if !terminated {
+		return nil, errHeaderCorrupt
+	}
+	lines := strings.Split(text, "\n")
+	h := make(Header, len(lines))
+	for i, line := range lines {
+		name, value, found := strings.Cut(line, ": ")
+		if !found || !validToken(name) || strings.ContainsAny(value, "\r\x00") {
+			return nil, fmt.Errorf("%w: line %d", errHeaderCorrupt, i+1)
+		}
+		h[i] = HeaderField{name, value}
+	}
+	return h, nil
+}
+
+// keep returns the fields of h that an answer under the policy keeps, sorted
+// by name, and the names of those that it drops.
+func (p *Policy) keep(h http.Header) (kept Header, dropped []string) {
+	for name, values := range h {
+		canonical := http.CanonicalHeaderKey(name)
+		if !p.keeps(canonical) {
+			if !silentlyDropped(canonical) {
+				dropped = append(dropped, canonical)
+			}
+			continue
+		}
+		for _, value := range values {
+			kept = append(kept, HeaderField{canonical, value})
+		}
+	}
+	slices.SortStableFunc(kept, func(a, b HeaderField) int { return strings.Compare(a.Name, b.Name) })
+	return kept, dropped
+}
+
+func (p *Policy) keeps(canonical string) bool {
+	if canonical == "Content-Type" || canonical == "Content-Encoding" {
+		return true
+	}
+	return slices.ContainsFunc(p.Replay, func(name string) bool { return strings.EqualFold(name, canonical) })
+}
+
+// silentlyDropped names headers that the server writes itself.
+func silentlyDropped(canonical string) bool {
+	lower := strings.ToLower(canonical)
+	return lower == "content-length" || lower == "date" || hopByHopHeaders[lower]
+}

@@ -1,0 +1,42 @@
+package runtime
+
+import "fmt"
+
+// checkKey holds a key against the policy.
+func (p *Policy) checkKey(key string) error {
+	rule := ""
+	switch {
+	case key == "":
+		rule = "is empty"
+	case len(key) > p.KeyMax:
+		rule = fmt.Sprintf("has %d bytes; at most %d are allowed", len(key), p.KeyMax)
+	case !printable(key):
+		rule = "must be printable ASCII"
+	case p.KeySyntax == KeySF && !sfString(key):
+		rule = "must be an RFC 8941 string in double quotes"
+	default:
+		return nil
+	}
+	return &Error{Status: 400, Code: CodeKeyInvalid, Message: "The " + p.KeyHeader + " header " + rule + "."}
+}
+
+// sfString reports whether s is an RFC 8941 string: printable ASCII in double
+// quotes, in which a backslash escapes a quote or a backslash.
+func sfString(s string) bool {
+	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
+		return false
+	}
+	inner := s[1 : len(s)-1]
+	for i := 0; i < len(inner); i++ {
+		switch inner[i] {
+		case '"':
+			return false
+		case '\\':
+			i++
+			if i == len(inner) || inner[i] != '"' && inner[i] != '\\' {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,97 @@
+package runtime
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+)
+
+// Option configures an [Engine], a [Server] or a [Middleware].
+type Option func(*settings) error
+
+type settings struct {
+	observer  Observer
+	logger    *slog.Logger
+	secret    []byte
+	authorize AuthorizeFunc
+	challenge string
+}
+
+// PrincipalFunc names the caller of a request: 1 to 255 bytes derived by the
+// server, such as an account or tenant id, never text that the caller chose.
+// An error with HTTPStatus() int is answered with that status (an outage of
+// the identity service is not a 401); any other error is 401.
+type PrincipalFunc func(r *http.Request) (string, error)
+
+// AuthorizeFunc says whether the principal may call the operation now. It runs
+// before a key is looked up, so that a caller who lost its rights gets no
+// replay. An error with HTTPStatus() int is answered with that status; any
+// other error is 403.
+type AuthorizeFunc func(r *http.Request, principal, operation string) error
+
+// WithObserver tells o of every event.
+func WithObserver(o Observer) Option {
+	return func(s *settings) error {
+		if o == nil {
+			return errors.New("idemgen: WithObserver: nil observer")
+		}
+		s.observer = o
+		return nil
+	}
+}
+
+// WithLogger logs to l instead of slog.Default().
+func WithLogger(l *slog.Logger) Option {
+	return func(s *settings) error {
+		if l == nil {
+			return errors.New("idemgen: WithLogger: nil logger")
+		}
+		s.logger = l
+		return nil
+	}
+}
+
+// WithKeyHashSecret lets logs and events name keys by their HMAC under the
+// secret, at least 16 bytes. Without it they do not name keys at all.
+func WithKeyHashSecret(secret []byte) Option {
+	return func(s *settings) error {
+		if len(secret) < 16 {
+			return errors.New("idemgen: WithKeyHashSecret: a secret has at least 16 bytes")
+		}
+		s.secret = append([]byte(nil), secret...)
+		return nil
+	}
+}
+
+// WithAuthorize checks every request before its key is looked up.
+func WithAuthorize(f AuthorizeFunc) Option {
+	return func(s *settings) error {
+		if f == nil {
+			return errors.New("idemgen: WithAuthorize: nil function")
+		}
+		s.authorize = f
+		return nil
+	}
+}
+
+// WithChallenge is the WWW-Authenticate header of 401 answers (RFC 9110,
+// section 11.6.1); the default is "Bearer".
+func WithChallenge(challenge string) Option {
+	return func(s *settings) error {
+		if challenge == "" || !printable(challenge) {
+			return errors.New("idemgen: WithChallenge: a challenge is printable ASCII and not empty")
+		}
+		s.challenge = challenge
+		return nil
+	}
+}
+
+func newSettings(opts []Option) (settings, error) {
+	s := settings{logger: slog.Default(), challenge: "Bearer"}
+	for _, opt := range opts {
+		if err := opt(&s); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,116 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// Server makes HTTP handlers of annotated methods. Its Handle methods are for
+// one goroutine, before the handlers serve; the handlers are safe for
+// concurrent use. The zero value is not usable; see [NewServer].
+type Server struct {
+	engine    *Engine
+	principal PrincipalFunc
+	err       error
+}
+
+// NewServer returns a server on a ledger. Call Close at the end of the process.
+func NewServer(ledger Ledger, principal PrincipalFunc, opts ...Option) (*Server, error) {
+	if principal == nil {
+		return nil, errors.New("idemgen: NewServer: nil principal function: without one, callers would share their keys")
+	}
+	engine, err := NewEngine(ledger, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{engine: engine, principal: principal}, nil
+}
+
+// Close waits for what runs in the background; see [Engine.Close].
+func (s *Server) Close(ctx context.Context) error { return s.engine.Close(ctx) }
+
+// Err returns the first problem that a Handle call met.
+func (s *Server) Err() error { return s.err }
+
+// Route is where an endpoint is mounted.
+type Route struct {
+	Method  string // "POST"
+	Pattern string // ServeMux pattern without method and host: "/v1/orders/{id}"
+	Status  int    // of a response that names none; 0 is 200
+}
+
+// Handle returns the handler of an endpoint. decode turns a request into work
+// before the key is claimed; what it refuses is stored nowhere.
+func (s *Server) Handle(p Policy, route Route, decode func(*Request) (Work, error)) http.Handler {
+	return s.endpoint(p, route, func(e *endpoint) {
+		e.prepare = func(r *Request) (prepared, error) {
+			work, err := decode(r)
+			if err != nil {
+				return prepared{}, err
+			}
+			return prepared{
+				guarded: func(ctx context.Context, call Call) (Result, error) {
+					return e.guard.Do(ctx, call, e.answering(work))
+				},
+				plain: e.plain(work),
+			}, nil
+		}
+	})
+}
+
+// HandleTx is [Server.Handle] for work in a transaction of the ledger, which
+// must be the server's own. Its key cannot be optional: without a claim there
+// is no transaction.
+func HandleTx[T any](s *Server, ledger TxLedger[T], p Policy, route Route, decode func(*Request) (TxWork[T], error)) http.Handler {
+	if p.KeyOptional && s.err == nil {
+		s.err = fmt.Errorf("idemgen: policy of %q: KeyOptional: work in a transaction needs a key", p.Operation)
+	}
+	return s.endpoint(p, route, func(e *endpoint) {
+		e.prepare = func(r *Request) (prepared, error) {
+			work, err := decode(r)
+			if err != nil {
+				return prepared{}, err
+			}
+			return prepared{guarded: func(ctx context.Context, call Call) (Result, error) {
+				return DoTx(ctx, e.guard, ledger, call, func(ctx context.Context, tx T) (Answer, error) {
+					return e.answering(func(ctx context.Context) (*Response, error) { return work(ctx, tx) })(ctx)
+				})
+			}}, nil
+		}
+	})
+}
+
+// HandleFunc returns the handler of an endpoint that is a standard handler.
+func (s *Server) HandleFunc(p Policy, route Route, h http.HandlerFunc) http.Handler {
+	return s.endpoint(p, route, func(e *endpoint) {
+		e.prepare = func(r *Request) (prepared, error) {
+			return prepared{
+				guarded: func(ctx context.Context, call Call) (Result, error) {
+					return e.guard.Do(ctx, call, e.answering(e.captured(h, r)))
+				},
+				plain: func(w http.ResponseWriter, plain *http.Request) error {
+					h(w, r.reread(plain))
+					return nil
+				},
+			}, nil
+		}
+	})
+}
+
+// endpoint makes a handler, or keeps the reason why it cannot.
+func (s *Server) endpoint(p Policy, route Route, configure func(*endpoint)) http.Handler {
+	guard, err := s.engine.Guard(p)
+	if err == nil {
+		var e *endpoint
+		if e, err = newEndpoint(s, guard, route); err == nil {
+			configure(e)
+			return e
+		}
+	}
+	if s.err == nil {
+		s.err = err
+	}
+	return http.NotFoundHandler()
+}

@@ -1,0 +1,181 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// A ledger that fails after the effect holds the caller no longer.
+	settleLimit = 2 * time.Second
+	// Between attempts in the background.
+	persistMin = 100 * time.Millisecond
+	persistMax = 5 * time.Second
+)
+
+// settle records the outcome under the fence and returns what the caller gets.
+// The answer has not been sent yet.
+func (g *Guard) settle(ctx context.Context, h *held, call Call, out *outcome) (Result, error) {
+	ctx = context.WithoutCancel(ctx)
+	g.logFailure(ctx, h, out)
+	result := Result{Answer: out.answer, Err: out.err}
+	switch out.as {
+	case FailureHold:
+		g.observe(ctx, h.fence.ID, Event{Kind: EventHeld, Generation: h.Generation, Status: out.answer.Status, Duration: out.took, Err: out.err})
+		return result, nil
+	case FailureRelease:
+		stands, err := g.write(ctx, h.fence, func(ctx context.Context) (bool, error) {
+			return g.engine.ledger.Release(ctx, h.fence)
+		})
+		if err == nil && !stands {
+			return g.fencedOut(ctx, h, call)
+		}
+		g.observe(ctx, h.fence.ID, Event{Kind: EventReleased, Generation: h.Generation, Status: out.answer.Status, Duration: out.took, Err: out.err})
+		return result, nil
+	}
+	stored, fits := g.store(out.answer)
+	if !fits {
+		g.logTooLarge(ctx, h)
+		result.Answer = g.tooLarge()
+	}
+	stands, refused, err := g.complete(ctx, h, stored)
+	if refused {
+		result.Answer = g.tooLarge()
+	}
+	if err == nil && !stands {
+		if failed(out.answer.Status) {
+			return g.fencedOut(ctx, h, call)
+		}
+		g.logFencedOut(ctx, h)
+		return result, nil
+	}
+	g.observe(ctx, h.fence.ID, Event{Kind: EventCompleted, Generation: h.Generation, Status: result.Answer.Status, Duration: out.took, Err: out.err})
+	return result, nil
+}
+
+// complete stores an answer, if need be in the background. A refusal that time
+// does not mend (a packet limit, say) stores the sentinel at once, so that the
+// key is not wedged and the effect not repeated; refused then says so.
+func (g *Guard) complete(ctx context.Context, h *held, stored StoredAnswer) (stands, refused bool, err error) {
+	c := Completion{Fence: h.fence, Terms: g.terms, Answer: stored}
+	var sentinel atomic.Bool
+	stands, err = g.write(ctx, h.fence, func(ctx context.Context) (bool, error) {
+		stands, err := g.engine.ledger.Complete(ctx, c)
+		if err == nil || passing(err) || sentinel.Swap(true) {
+			return stands, err
+		}
+		g.log(ctx, slog.LevelError, c.ID, "the ledger refused the answer; an error answer stands in its place", slog.Any("error", err))
+		c.Answer, _ = g.store(g.tooLarge())
+		return g.engine.ledger.Complete(ctx, c)
+	})
+	return stands, sentinel.Load(), err
+}
+
+// passing reports whether an error of the ledger may pass with time.
+func passing(err error) bool {
+	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrRowLocked) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// write makes one fenced write that must happen sooner or later: within
+// settleLimit for the caller, then in the background. Its error is the first
+// attempt's.
+func (g *Guard) write(ctx context.Context, f Fence, attempt func(context.Context) (bool, error)) (bool, error) {
+	limited, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	stands, err := attempt(limited)
+	if err != nil && passing(err) {
+		g.log(ctx, slog.LevelError, f.ID, "the ledger failed after the handler ran; retrying in the background", slog.Any("error", err))
+		g.engine.background.run(true, func(ctx context.Context) {
+			g.persist(ctx, f, func(ctx context.Context) error {
+				stands, err := attempt(ctx)
+				if err == nil && !stands {
+					g.observe(ctx, f.ID, Event{Kind: EventFencedOut, Generation: f.Generation})
+				}
+				return err
+			})
+		})
+	}
+	return stands, err
+}
+
+// persist repeats a write until the ledger answers, or the engine is closed.
+// Whether the write still stands is decided by its fence alone.
+func (g *Guard) persist(ctx context.Context, f Fence, write func(context.Context) error) {
+	for pause := persistMin; ; pause = min(pause*2, persistMax) {
+		err := write(ctx)
+		if err == nil {
+			return
+		}
+		if !passing(err) {
+			g.log(ctx, slog.LevelError, f.ID, "the ledger refused a write that was retried in the background", slog.Any("error", err))
+			return
+		}
+		g.observe(ctx, f.ID, Event{Kind: EventLedgerRetried, Generation: f.Generation, Err: err})
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// store is the answer as the ledger keeps it, or the sentinel when it is
+// larger than the policy allows.
+func (g *Guard) store(a Answer) (stored StoredAnswer, fits bool) {
+	headers := a.Header.Encode()
+	if int64(len(headers))+int64(len(a.Body)) > g.policy.ResponseMax {
+		a, fits = g.tooLarge(), false
+		headers = a.Header.Encode()
+	} else {
+		fits = true
+	}
+	body := a.Body
+	if body == nil {
+		body = []byte{}
+	}
+	return StoredAnswer{Status: a.Status, Headers: headers, Body: body}, fits
+}
+
+// tooLarge is the sentinel: what is stored for an answer that cannot be.
+func (g *Guard) tooLarge() Answer {
+	return errorAnswer(g.policy.Errors, &Error{Status: 500, Code: CodeResponseTooLarge,
+		Message: "The answer to this request is too large to be kept and replayed."})
+}
+
+// fencedOut answers a caller whose claim was lost from the row that stands.
+func (g *Guard) fencedOut(ctx context.Context, h *held, call Call) (Result, error) {
+	g.logFencedOut(ctx, h)
+	return g.fromRow(ctx, h.fence.ID, call)
+}
+
+// fromRow answers from the row that holds the key.
+func (g *Guard) fromRow(ctx context.Context, id ID, call Call) (Result, error) {
+	result, found, err := g.Lookup(ctx, call)
+	if !found {
+		return g.refused(ctx, id, retryKey(nil))
+	}
+	return result, err
+}
+
+func (g *Guard) logFencedOut(ctx context.Context, h *held) {
+	g.log(ctx, slog.LevelWarn, h.fence.ID, "claim lost: another request took the key over", slog.Int64("generation", h.Generation))
+	g.observe(ctx, h.fence.ID, Event{Kind: EventFencedOut, Generation: h.Generation})
+}
+
+func (g *Guard) logTooLarge(ctx context.Context, h *held) {
+	g.log(ctx, slog.LevelError, h.fence.ID, "the answer is too large to be kept; an error answer stands in its place",
+		slog.Int64("max_bytes", g.policy.ResponseMax))
+}
+
+// logFailure logs the error behind an answer whose text does not tell it.
+func (g *Guard) logFailure(ctx context.Context, h *held, out *outcome) {
+	if out.err == nil || out.answer.Status < 500 || out.abort {
+		return
+	}
+	g.log(ctx, slog.LevelError, h.fence.ID, "handler failed", slog.Int("status", out.answer.Status),
+		slog.String("claim", string(out.as)), slog.Any("error", out.err))
+}

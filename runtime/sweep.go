@@ -1,0 +1,59 @@
+package runtime
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+)
+
+// sweeper spends what requests may delete. At most one sweep of a process is
+// in flight; what requests contribute meanwhile adds up, within a bound.
+type sweeper struct {
+	credits atomic.Int64
+	busy    atomic.Bool
+	last    atomic.Int64 // when the last sweep began, in ns of time since start
+}
+
+var processStart = time.Now()
+
+const (
+	// A sweep is a write transaction: small ones are put off until a batch is
+	// together or sweepEvery has passed.
+	sweepBatch = 100
+	sweepEvery = time.Second
+	// maxSweepCredits bounds one sweep.
+	maxSweepCredits = 1000
+)
+
+// credit lets a sweep clear n rows more, and starts one when it is time.
+func (g *Guard) credit(n int) {
+	s := &g.engine.sweeper
+	if n == 0 {
+		return
+	}
+	credits := s.credits.Add(int64(n))
+	now := int64(time.Since(processStart))
+	if credits < sweepBatch && now-s.last.Load() < int64(sweepEvery) {
+		return
+	}
+	if !s.busy.CompareAndSwap(false, true) {
+		return
+	}
+	s.last.Store(now)
+	started := g.engine.background.run(false, func(ctx context.Context) {
+		defer s.busy.Store(false)
+		limit := int(min(s.credits.Swap(0), maxSweepCredits))
+		start := time.Now()
+		swept, err := g.engine.ledger.Sweep(ctx, limit)
+		if err != nil {
+			g.engine.settings.logger.LogAttrs(ctx, slog.LevelWarn, "idemgen: sweep failed", slog.Any("error", err))
+		}
+		if o := g.engine.settings.observer; o != nil {
+			o.Observe(ctx, Event{Kind: EventSwept, Count: swept, Duration: time.Since(start), Err: err})
+		}
+	})
+	if !started {
+		s.busy.Store(false)
+	}
+}
