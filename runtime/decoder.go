@@ -33,12 +33,17 @@ func (d *Decoder) fail(status int, code, format string, args ...any) {
 }
 
 // JSON decodes the body, one JSON value, into v. A Content-Type other than
-// JSON is 415; an absent one is taken for JSON.
+// JSON is 415; an absent one is taken for JSON. A request with neither body
+// nor Content-Type leaves v as it is: Validate can tell whether that will do.
 func (d *Decoder) JSON(v any) {
 	if d.err != nil {
 		return
 	}
-	if contentType := d.request.http.Header.Get("Content-Type"); contentType != "" && !isJSON(contentType) {
+	contentType := d.request.http.Header.Get("Content-Type")
+	if contentType == "" && len(d.request.Body) == 0 {
+		return
+	}
+	if contentType != "" && !isJSON(contentType) {
 		media, _, err := mime.ParseMediaType(contentType)
 		if err != nil {
 			media = "something unreadable"

@@ -23,7 +23,7 @@ type Error struct {
 // Error returns the message and the cause.
 func (e *Error) Error() string {
 	if e.Cause != nil {
-		return e.Message + ": " + e.Cause.Error()
+		return strings.TrimSuffix(e.Message, ".") + ": " + e.Cause.Error()
 	}
 	return e.Message
 }

@@ -18,7 +18,8 @@ type FingerprintParts struct {
 
 // Fingerprint is SHA-256 over "METHOD\n", "path?query\n", "name:value\n" for
 // each header of the rule in its order (several values joined by ", ", an
-// absent header empty) and the body, raw or canonical as the rule says.
+// absent header empty; an empty line when the rule has no headers) and the
+// body, raw or canonical as the rule says.
 func (r Rule) Fingerprint(p FingerprintParts) [32]byte {
 	head := make([]byte, 0, 256)
 	head = append(head, strings.ToUpper(p.Method)...)
@@ -37,6 +38,9 @@ func (r Rule) Fingerprint(p FingerprintParts) [32]byte {
 			}
 			head = append(head, value...)
 		}
+		head = append(head, '\n')
+	}
+	if len(r.Headers) == 0 {
 		head = append(head, '\n')
 	}
 	body := p.Body

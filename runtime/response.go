@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"unsafe"
 )
 
 // Work is a handler's work on a decoded request.
@@ -52,21 +53,25 @@ func SetHeaderPointer[T any](r *Response, name string, v *T, format func(T) (str
 }
 
 // SetHeaderList sets a header to one line per value, leaving out values whose
-// text is empty.
+// text is empty; a header without a line left stays as it was.
 func SetHeaderList[T any](r *Response, name string, list []T, format func(T) (string, error)) {
+	var lines []string
 	for _, v := range list {
 		text, err := format(v)
 		if err != nil && r.err == nil {
 			r.err = fmt.Errorf("idemgen: header %s: %w", name, err)
 		}
-		if err != nil || text == "" {
-			continue
+		if err == nil && text != "" {
+			lines = append(lines, text)
 		}
-		if r.Header == nil {
-			r.Header = http.Header{}
-		}
-		r.Header.Add(name, text)
 	}
+	if len(lines) == 0 {
+		return
+	}
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	r.Header[http.CanonicalHeaderKey(name)] = lines
 }
 
 // FormatString writes the text as it is.
@@ -87,11 +92,7 @@ func FormatUint[T ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64](v T) (string, er
 
 // FormatFloat writes the shortest decimal that reads back as v.
 func FormatFloat[T ~float32 | ~float64](v T) (string, error) {
-	bits := 64
-	if _, narrow := any(v).(float32); narrow {
-		bits = 32
-	}
-	return strconv.FormatFloat(float64(v), 'g', -1, bits), nil
+	return strconv.FormatFloat(float64(v), 'g', -1, int(unsafe.Sizeof(v))*8), nil
 }
 
 // FormatText writes a type that marshals itself.

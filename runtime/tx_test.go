@@ -1,0 +1,332 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idemgen/idemgen/runtime"
+)
+
+// book is a business table; bookTx is a transaction on it.
+type book struct{ lines []string }
+
+type bookTx struct {
+	ledger    *txLedger
+	fence     runtime.Fence
+	lines     []string
+	completed *runtime.Completion
+	ended     bool // behind the ledger's back
+}
+
+func (tx *bookTx) add(line string) { tx.lines = append(tx.lines, line) }
+
+// endByHand is what a handler must not do.
+func (tx *bookTx) endByHand() {
+	tx.ledger.book.lines = append(tx.ledger.book.lines, tx.lines...)
+	tx.ended = true
+}
+
+// txLedger gives transactions over a book, on which tests replace single steps.
+type txLedger struct {
+	*faulty
+	book       book
+	begin      error
+	complete   error
+	commit     func(tx *bookTx) error
+	rollback   error
+	lostBefore bool
+}
+
+func (l *txLedger) Begin(ctx context.Context, f runtime.Fence, _ time.Duration) (runtime.Tx[*bookTx], bool, error) {
+	if l.begin != nil {
+		return nil, false, l.begin
+	}
+	if l.lostBefore || !l.holds(ctx, f) {
+		return nil, false, nil
+	}
+	return &bookTx{ledger: l, fence: f}, true, nil
+}
+
+func (l *txLedger) holds(ctx context.Context, f runtime.Fence) bool {
+	row, found, err := l.Read(ctx, f.ID)
+	return err == nil && found && !row.Completed && row.Generation == f.Generation && row.Owner == f.Owner
+}
+
+func (tx *bookTx) Handle() *bookTx { return tx }
+
+func (tx *bookTx) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
+	if tx.ended {
+		return false, runtime.ErrTxEnded
+	}
+	if tx.ledger.complete != nil {
+		return false, tx.ledger.complete
+	}
+	tx.completed = &c
+	return tx.ledger.holds(ctx, tx.fence), nil
+}
+
+func (tx *bookTx) Commit(context.Context) error {
+	if tx.ledger.commit != nil {
+		return tx.ledger.commit(tx)
+	}
+	return tx.apply()
+}
+
+func (tx *bookTx) apply() error {
+	if ok, err := tx.ledger.Complete(context.Background(), *tx.completed); !ok || err != nil {
+		return errors.New("the fence did not hold at commit")
+	}
+	tx.ledger.book.lines = append(tx.ledger.book.lines, tx.lines...)
+	return nil
+}
+
+func (tx *bookTx) Rollback(context.Context) error {
+	if tx.ended {
+		return runtime.ErrTxEnded
+	}
+	return tx.ledger.rollback
+}
+
+func txPolicy() runtime.Policy {
+	p := policy()
+	p.Failure = runtime.FailureRelease
+	return p
+}
+
+// transacted serves work that books "line" and then does what fn does.
+func (g *rig) transacted(l *txLedger, p runtime.Policy, fn func(context.Context, *bookTx) (*runtime.Response, error)) http.Handler {
+	g.t.Helper()
+	l.faulty = g.ledger
+	h := runtime.HandleTx(g.server, l, p, orders, func(*runtime.Request) (runtime.TxWork[*bookTx], error) {
+		return func(ctx context.Context, tx *bookTx) (*runtime.Response, error) {
+			g.runs++
+			tx.add("line")
+			return fn(ctx, tx)
+		}, nil
+	})
+	if err := g.server.Err(); err != nil {
+		g.t.Fatal(err)
+	}
+	return h
+}
+
+func bookOne(ctx context.Context, _ *bookTx) (*runtime.Response, error) { return created(ctx) }
+
+func wantBook(t *testing.T, l *txLedger, lines ...string) {
+	t.Helper()
+	if !slices.Equal(l.book.lines, lines) {
+		t.Errorf("the book holds %q, want %q", l.book.lines, lines)
+	}
+}
+
+func TestTxCommitsEffectAndAnswer(t *testing.T) {
+	g, l := newRig(t), &txLedger{}
+	h := g.transacted(l, txPolicy(), bookOne)
+	first := do(h, request("k", ""))
+	wantReplay(t, first, do(h, request("k", "")))
+	wantBook(t, l, "line")
+}
+
+func TestTxErrorRollsBack(t *testing.T) {
+	for failure, retry := range map[runtime.Failure]string{runtime.FailureRelease: "run", runtime.FailureStore: "replay"} {
+		g, l := newRig(t), &txLedger{}
+		p := txPolicy()
+		p.Failure = failure
+		h := g.transacted(l, p, func(context.Context, *bookTx) (*runtime.Response, error) { return nil, errors.New("constraint") })
+		first := do(h, request("k", ""))
+		wantCode(t, first, 500, "internal_error")
+		again := do(h, request("k", ""))
+		if ran := g.runs == 2; ran != (retry == "run") {
+			t.Errorf("%s: %d runs", failure, g.runs)
+		}
+		if retry == "replay" {
+			wantReplay(t, first, again)
+		}
+		wantBook(t, l)
+	}
+}
+
+// A result that is an error with a status below 500 is final, and its effects
+// are rolled back as those of every error.
+func TestTxRefusalIsStoredWithoutEffect(t *testing.T) {
+	g, l := newRig(t), &txLedger{}
+	h := g.transacted(l, txPolicy(), func(context.Context, *bookTx) (*runtime.Response, error) {
+		return nil, &runtime.Error{Status: 409, Code: "shipped", Message: "The order has been shipped."}
+	})
+	first := do(h, request("k", ""))
+	wantCode(t, first, 409, "shipped")
+	wantReplay(t, first, do(h, request("k", "")))
+	wantBook(t, l)
+}
+
+func TestTxPanicRollsBack(t *testing.T) {
+	g, l := newRig(t), &txLedger{}
+	h := g.transacted(l, txPolicy(), func(context.Context, *bookTx) (*runtime.Response, error) { panic("boom") })
+	wantCode(t, do(h, request("k", "")), 500, "internal_error")
+	wantBook(t, l)
+	if do(h, request("k", "")); g.runs != 2 {
+		t.Errorf("%d runs", g.runs)
+	}
+}
+
+func TestTxReleaseAskedRollsBack(t *testing.T) {
+	g, l := newRig(t), &txLedger{}
+	h := g.transacted(l, txPolicy(), func(ctx context.Context, _ *bookTx) (*runtime.Response, error) {
+		runtime.ReleaseClaim(ctx)
+		return created(ctx)
+	})
+	do(h, request("k", ""))
+	wantBook(t, l)
+	if do(h, request("k", "")); g.runs != 2 {
+		t.Errorf("%d runs", g.runs)
+	}
+}
+
+func TestTxAnswerTooLargeRollsBack(t *testing.T) {
+	g, l := newRig(t), &txLedger{}
+	h := g.transacted(l, txPolicy(), func(context.Context, *bookTx) (*runtime.Response, error) {
+		return &runtime.Response{Body: make([]byte, 1<<20)}, nil
+	})
+	first := do(h, request("k", ""))
+	wantCode(t, first, 500, "idempotency_response_too_large")
+	wantReplay(t, first, do(h, request("k", "")))
+	wantBook(t, l)
+}
+
+// A slow owner that was taken over loses its effects, and its caller gets the
+// winner's bytes.
+func TestTxFencedOutRollsBack(t *testing.T) {
+	g, slow, quick := newRig(t), &txLedger{}, &txLedger{}
+	entered, leave := make(chan struct{}), make(chan struct{})
+	slowly := g.transacted(slow, txPolicy(), func(ctx context.Context, _ *bookTx) (*runtime.Response, error) {
+		close(entered)
+		<-leave
+		return created(ctx)
+	})
+	answers := make(chan *httptest.ResponseRecorder)
+	go func() { answers <- do(slowly, request("k", "")) }()
+	<-entered
+	g.clock.move(txPolicy().Lease)
+	second := do(g.transacted(quick, txPolicy(), func(context.Context, *bookTx) (*runtime.Response, error) {
+		return &runtime.Response{Body: []byte("winner")}, nil
+	}), request("k", ""))
+	close(leave)
+	wantReplay(t, second, <-answers)
+	wantBook(t, slow)
+	wantBook(t, quick, "line")
+}
+
+func TestTxClaimLostBeforeTheWork(t *testing.T) {
+	g, l := newRig(t), &txLedger{lostBefore: true}
+	h := g.transacted(l, txPolicy(), bookOne)
+	wantCode(t, do(h, request("k", "")), 409, "idempotency_key_in_progress")
+	if g.runs != 0 {
+		t.Errorf("%d runs", g.runs)
+	}
+}
+
+func TestTxThatDoesNotBeginGivesTheKeyBack(t *testing.T) {
+	g, l := newRig(t), &txLedger{begin: runtime.ErrUnavailable}
+	h := g.transacted(l, txPolicy(), bookOne)
+	wantCode(t, do(h, request("k", "")), 503, "idempotency_ledger_unavailable")
+	l.begin = nil
+	if w := do(h, request("k", "")); w.Code != 201 {
+		t.Errorf("afterwards %d %s", w.Code, w.Body)
+	}
+}
+
+// After a transaction that ended behind our back nothing runs again under the
+// key, whatever the handler says of it.
+func TestTxEndedBehindOurBack(t *testing.T) {
+	for name, result := range map[string]error{"then success": nil, "then failure": errors.New("x")} {
+		t.Run(name, func(t *testing.T) {
+			g, l := newRig(t), &txLedger{}
+			h := g.transacted(l, txPolicy(), func(ctx context.Context, tx *bookTx) (*runtime.Response, error) {
+				tx.endByHand()
+				if result != nil {
+					return nil, result
+				}
+				return created(ctx)
+			})
+			first := do(h, request("k", ""))
+			wantCode(t, first, 500, "idempotency_outcome_unknown")
+			wantReplay(t, first, do(h, request("k", "")))
+			wantBook(t, l, "line")
+			if !strings.Contains(g.log.String(), "behind the ledger's back") {
+				t.Errorf("log: %s", g.log)
+			}
+		})
+	}
+}
+
+func TestTxCommitWithUnknownOutcome(t *testing.T) {
+	lost := errors.New("connection reset")
+	t.Run("committed", func(t *testing.T) {
+		g, l := newRig(t), &txLedger{commit: func(tx *bookTx) error { return errors.Join(tx.apply(), lost) }}
+		h := g.transacted(l, txPolicy(), bookOne)
+		first := do(h, request("k", ""))
+		if first.Code != 201 {
+			t.Errorf("got %d %s", first.Code, first.Body)
+		}
+		wantReplay(t, first, do(h, request("k", "")))
+		wantBook(t, l, "line")
+	})
+	t.Run("rolled back", func(t *testing.T) {
+		g, l := newRig(t), &txLedger{commit: func(*bookTx) error { return lost }}
+		h := g.transacted(l, txPolicy(), bookOne)
+		wantCode(t, do(h, request("k", "")), 503, "idempotency_ledger_unavailable")
+		l.commit = nil
+		if w := do(h, request("k", "")); w.Code != 201 || g.runs != 2 {
+			t.Errorf("afterwards %d, %d runs", w.Code, g.runs)
+		}
+		wantBook(t, l, "line")
+	})
+	t.Run("undecided", func(t *testing.T) {
+		g, l := newRig(t), &txLedger{commit: func(tx *bookTx) error { return errors.Join(tx.apply(), lost) }}
+		h := g.transacted(l, txPolicy(), bookOne)
+		g.ledger.release = func(context.Context, runtime.Fence) (bool, error) { return false, runtime.ErrUnavailable }
+		wantCode(t, do(h, request("k", "")), 503, "idempotency_outcome_unknown")
+		g.ledger.release = nil
+		if w := do(h, request("k", "")); w.Code != 201 || w.Header().Get("Idempotency-Replayed") != "true" || g.runs != 1 {
+			t.Errorf("afterwards %d %s, %d runs", w.Code, w.Header(), g.runs)
+		}
+	})
+}
+
+func TestTxCompletionThatFails(t *testing.T) {
+	t.Run("passing", func(t *testing.T) {
+		g, l := newRig(t), &txLedger{complete: runtime.ErrUnavailable}
+		h := g.transacted(l, txPolicy(), bookOne)
+		wantCode(t, do(h, request("k", "")), 503, "idempotency_ledger_unavailable")
+		l.complete = nil
+		if w := do(h, request("k", "")); w.Code != 201 || g.runs != 2 {
+			t.Errorf("afterwards %d, %d runs", w.Code, g.runs)
+		}
+		wantBook(t, l, "line")
+	})
+	t.Run("refused", func(t *testing.T) {
+		g, l := newRig(t), &txLedger{complete: errors.New("packet too large")}
+		h := g.transacted(l, txPolicy(), bookOne)
+		first := do(h, request("k", ""))
+		wantCode(t, first, 500, "idempotency_response_too_large")
+		l.complete = nil
+		wantReplay(t, first, do(h, request("k", "")))
+		wantBook(t, l)
+	})
+}
+
+func TestTxNeedsAKey(t *testing.T) {
+	g := newRig(t)
+	p := txPolicy()
+	p.KeyOptional = true
+	runtime.HandleTx(g.server, &txLedger{faulty: g.ledger}, p, orders, func(*runtime.Request) (runtime.TxWork[*bookTx], error) { return bookOne, nil })
+	if err := g.server.Err(); err == nil || !strings.Contains(err.Error(), "needs a key") {
+		t.Errorf("got %v", err)
+	}
+}
