@@ -14,7 +14,12 @@ import (
 	"github.com/idemgen/idemgen/runtime"
 )
 
-func policy() runtime.Policy { return runtime.DefaultPolicy("POST /v1/orders") }
+// policy is the default, without sweeps, which run when they like.
+func policy() runtime.Policy {
+	p := runtime.DefaultPolicy("POST /v1/orders")
+	p.Sweep = 0
+	return p
+}
 
 func TestFirstAndReplay(t *testing.T) {
 	g := newRig(t)

@@ -14,6 +14,8 @@ const (
 	// Between attempts in the background.
 	persistMin = 100 * time.Millisecond
 	persistMax = 5 * time.Second
+	// One attempt in the background.
+	persistLimit = 10 * time.Second
 )
 
 // settle records the outcome under the fence and returns what the caller gets.
@@ -106,7 +108,9 @@ func (g *Guard) write(ctx context.Context, f Fence, attempt func(context.Context
 // Whether the write still stands is decided by its fence alone.
 func (g *Guard) persist(ctx context.Context, f Fence, write func(context.Context) error) {
 	for pause := persistMin; ; pause = min(pause*2, persistMax) {
-		err := write(ctx)
+		limited, cancel := context.WithTimeout(ctx, persistLimit)
+		err := write(limited)
+		cancel()
 		if err == nil {
 			return
 		}
