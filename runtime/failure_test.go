@@ -378,21 +378,24 @@ func TestBackgroundCompletionStopsWhenFencedOut(t *testing.T) {
 		var down atomic.Bool
 		down.Store(true)
 		g.ledger.complete = func(ctx context.Context, c runtime.Completion) (bool, error) {
-			if down.Load() {
+			if down.Load() && c.Generation == 1 {
 				return false, runtime.ErrUnavailable
 			}
 			return g.ledger.Ledger.Complete(ctx, c)
 		}
 		do(g.typed(policy(), created), request("k", ""))
 		g.clock.move(policy().Lease)
-		down.Store(false)
 		second := do(g.typed(policy(), func(context.Context) (*runtime.Response, error) {
 			return &runtime.Response{Body: []byte("second")}, nil
 		}), request("k", ""))
+		down.Store(false)
 		if err := g.server.Close(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		wantReplay(t, second, do(g.typed(policy(), created), request("k", "")))
+		if !strings.HasSuffix(g.events.kinds(), "fenced_out replayed") {
+			t.Errorf("events: %s", g.events.kinds())
+		}
 	})
 }
 
