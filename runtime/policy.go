@@ -134,9 +134,10 @@ func DefaultPolicy(operation string) Policy {
 }
 
 // DefaultTimeout is the handler's deadline for a lease on which no timeout is
-// configured: five sixths of the lease, but at least 1 s below it.
+// configured: five sixths of the lease in whole milliseconds, but at least 1 s
+// below it.
 func DefaultTimeout(lease time.Duration) time.Duration {
-	return min(lease*5/6, lease-time.Second)
+	return min((lease * 5 / 6).Truncate(time.Millisecond), lease-time.Second)
 }
 
 // PolicyProblem is one rule that a policy breaks. Field is the name of the

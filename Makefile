@@ -1,0 +1,48 @@
+# Every target works from a fresh clone. `make help` lists them.
+
+GO ?= go
+MODULES := . example internal/e2e bench
+SQLC := .tmp/sqlc
+STATICCHECK := .tmp/staticcheck
+
+.PHONY: help
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+.PHONY: test
+test: lint check unit ## everything that must pass: lint, generated files current, all tests with -race
+
+.PHONY: unit
+unit: $(SQLC) ## all tests of all modules, with the race detector
+	for m in $(MODULES); do (cd $$m && GOWORK=off SQLC=$(CURDIR)/$(SQLC) $(GO) test -race ./...) || exit 1; done
+
+.PHONY: lint
+lint: $(STATICCHECK) ## gofmt, go vet and staticcheck
+	@unformatted=$$(gofmt -l cmd example internal bench queries runtime templates | grep -v /testdata/); \
+		test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
+	for m in $(MODULES); do (cd $$m && GOWORK=off $(GO) vet ./... && GOWORK=off $(CURDIR)/$(STATICCHECK) ./...) || exit 1; done
+
+.PHONY: check
+check: $(SQLC) ## generated files are what the generators make today
+	cd queries/sqlite && $(CURDIR)/$(SQLC) diff
+	cd example && GOWORK=off $(GO) tool idemgen check ./...
+
+.PHONY: generate
+generate: $(SQLC) ## make the generated files again
+	cd queries/sqlite && $(CURDIR)/$(SQLC) generate
+	cd example && GOWORK=off $(GO) generate ./...
+
+.PHONY: demo
+demo: ## generate, build and run the example, and tell its story
+	cd example && GOWORK=off $(GO) run ./demo
+
+.PHONY: bench
+bench: ## benchmarks, side by side
+	cd bench && GOWORK=off $(GO) test -run '^$$' -bench . -benchmem
+
+# The tools are pinned in a module of their own.
+$(SQLC): internal/tools/go.mod internal/tools/go.sum
+	cd internal/tools && GOWORK=off $(GO) build -o $(CURDIR)/$@ github.com/sqlc-dev/sqlc/cmd/sqlc
+
+$(STATICCHECK): internal/tools/go.mod internal/tools/go.sum
+	cd internal/tools && GOWORK=off $(GO) build -o $(CURDIR)/$@ honnef.co/go/tools/cmd/staticcheck

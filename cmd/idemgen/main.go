@@ -1,0 +1,155 @@
+// Idemgen makes annotated endpoints safe to retry: it generates HTTP wrappers
+// and ledger packages from interfaces with //idem: directives.
+//
+// Usage:
+//
+//	idemgen [-C dir] [-tags list] [-v] [packages]
+//	idemgen check [-C dir] [-tags list] [packages]
+//	idemgen version
+//
+// It exits with 0 on success, with 1 when the sources break rules (or when
+// check finds a difference), and with 2 on any other trouble. See idemgen help.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/idemgen/idemgen/internal/generate"
+	"github.com/idemgen/idemgen/internal/spec"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// The exit codes.
+const (
+	exitGood    = 0
+	exitBad     = 1 // the sources break rules, or files differ
+	exitTrouble = 2 // wrong usage, or trouble around the sources
+)
+
+// run is the program, for main and for tests.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
+	a := &app{stdout: stdout, stderr: stderr}
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(stderr, "idemgen: internal error, please report it: %v\n", p)
+			if a.verbose {
+				stderr.Write(debug.Stack())
+			}
+			code = exitTrouble
+		}
+	}()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+
+	root := a.root()
+	root.SetArgs(spelledOut(args))
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return a.report(root.ExecuteContext(ctx))
+}
+
+// app is what the commands share.
+type app struct {
+	stdout, stderr io.Writer
+	dir, tags      string
+	verbose        bool
+}
+
+// root is the command line.
+func (a *app) root() *cobra.Command {
+	root := a.generateCommand()
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SuggestionsMinimumDistance = 2
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{cmd.CommandPath(), err} })
+	flags := root.PersistentFlags()
+	flags.StringVarP(&a.dir, "chdir", "C", "", "work in this `directory`")
+	flags.StringVar(&a.tags, "tags", "", "build tags, separated by commas, as for go build")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say what is written, list all problems")
+	root.AddCommand(a.checkCommand(), a.versionCommand())
+	return root
+}
+
+// generate makes the result that a command works from.
+func (a *app) generate(ctx context.Context, patterns []string) (*generate.Result, error) {
+	return generate.Generate(ctx, generate.Config{Dir: a.dir, Tags: a.tags}, patterns...)
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct {
+	command string
+	err     error
+}
+
+func (e usageError) Error() string {
+	return fmt.Sprintf("%s\nRun '%s --help' for usage.", e.err, e.command)
+}
+
+// errDiffers ends a check that found differences and has printed them.
+var errDiffers = errors.New("files differ")
+
+// report prints a command's error and returns the exit code.
+func (a *app) report(err error) int {
+	var problems spec.Problems
+	var checked checkError
+	switch {
+	case err == nil:
+		return exitGood
+	case errors.Is(err, errDiffers):
+		return exitBad
+	case errors.As(err, &problems):
+		a.printProblems(problems)
+		if errors.As(err, &checked) {
+			return exitTrouble
+		}
+		return exitBad
+	default:
+		fmt.Fprintf(a.stderr, "idemgen: %s\n", err)
+		return exitTrouble
+	}
+}
+
+// maxProblems is how many problems are printed, unless all are asked for.
+const maxProblems = 50
+
+// printProblems prints each problem on a line, as compilers do.
+func (a *app) printProblems(problems spec.Problems) {
+	problems = problems.Sorted()
+	more := len(problems) - maxProblems
+	if more > 0 && !a.verbose {
+		problems = problems[:maxProblems]
+	}
+	fmt.Fprintln(a.stderr, problems)
+	if more > 0 && !a.verbose {
+		fmt.Fprintf(a.stderr, "and %d more, which -v lists\n", more)
+	}
+}
+
+// spelledOut gives the flags that have several letters a second dash, so that
+// they may be written as the go command's are.
+func spelledOut(args []string) []string {
+	spelled := make([]string, 0, len(args))
+	for i, arg := range args {
+		if arg == "--" {
+			return append(spelled, args[i:]...)
+		}
+		if arg == "-tags" || strings.HasPrefix(arg, "-tags=") {
+			arg = "-" + arg
+		}
+		spelled = append(spelled, arg)
+	}
+	return spelled
+}

@@ -1,0 +1,107 @@
+// Command example is a shop whose orders are safe to retry.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	_ "modernc.org/sqlite"
+
+	"github.com/idemgen/idemgen/example/orders"
+	"github.com/idemgen/idemgen/example/orders/ledger"
+	"github.com/idemgen/idemgen/runtime/sqlledger"
+)
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
+	db := flag.String("db", "orders.db", "SQLite file")
+	simulate := flag.Bool("simulate", false, `let requests carry "simulate"`)
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *addr, *db, *simulate); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run serves the shop until ctx ends.
+func run(ctx context.Context, addr, file string, simulate bool) error {
+	db, err := sqlledger.OpenSQLite("sqlite", file)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	keys, err := ledger.Open(ctx, db.Writer, sqlledger.WithReader(db.Reader))
+	if err != nil {
+		return err
+	}
+	shop := &orders.Shop{Writer: db.Writer, Reader: db.Reader, Simulation: simulate}
+	if err := shop.CreateTables(ctx); err != nil {
+		return err
+	}
+	server, err := orders.NewOrdersServer(shop, keys, principal)
+	if err != nil {
+		return err
+	}
+
+	mux := http.NewServeMux()
+	mux.Handle("/", server)
+	mux.HandleFunc("GET /v1/orders", func(w http.ResponseWriter, r *http.Request) {
+		account, err := principal(r)
+		if err != nil {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+			return
+		}
+		list, err := shop.List(r.Context(), account)
+		if err != nil {
+			log.Print(err)
+			http.Error(w, "the orders could not be read", http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(map[string]any{"orders": list})
+	})
+
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("listening on http://%s\n", listener.Addr())
+	return serve(ctx, &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}, listener, server)
+}
+
+// serve serves until ctx ends, and then lets what runs come to its end.
+func serve(ctx context.Context, server *http.Server, listener net.Listener, guarded *orders.OrdersServer) error {
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	return errors.Join(server.Shutdown(ctx), guarded.Close(ctx))
+}
+
+// principal takes the bearer token for the account, which will do for a shop
+// with two customers.
+func principal(r *http.Request) (string, error) {
+	switch token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); token {
+	case "alice", "bob":
+		return token, nil
+	}
+	return "", errors.New("no such account")
+}

@@ -1,0 +1,205 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/idemgen/idemgen/internal/spec"
+)
+
+// orders is a package with one endpoint.
+const orders = `package orders
+
+import "context"
+
+//idem:api
+type Orders interface {
+	//idem:endpoint POST /orders
+	Create(ctx context.Context, in In) error
+}
+
+type In struct{ Text string }
+`
+
+// writeFiles writes files, given as name and content in turn, into a module.
+func writeFiles(t *testing.T, dir string, namesAndContents ...string) {
+	t.Helper()
+	for pair := range slices.Chunk(namesAndContents, 2) {
+		writeFile(t, filepath.Join(dir, pair[0]), pair[1])
+	}
+}
+
+func TestLoadWithoutPatternsLoadsTheDirectory(t *testing.T) {
+	dir := newModule(t)
+	writeFiles(t, dir, "orders/orders.go", orders)
+	packages, err := Load(context.Background(), Config{Dir: filepath.Join(dir, "orders"), Env: moduleEnv()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packages) != 1 || packages[0].Path != "example.com/cases/orders" || len(packages[0].APIs) != 1 {
+		t.Errorf("loaded %+v", packages)
+	}
+	if packages[0].Dir != filepath.Join(dir, "orders") {
+		t.Errorf("the directory is %s", packages[0].Dir)
+	}
+}
+
+// A dependency that does not compile has no export data; its types come from
+// its source then.
+func TestLoadWithADependencyThatDoesNotCompile(t *testing.T) {
+	dir := newModule(t)
+	writeFiles(t, dir,
+		"dto/dto.go", "package dto\n\ntype In struct {\n\tID string `path:\"id\"`\n}\n\nvar broken int = undefined\n",
+		"orders/orders.go", strings.NewReplacer("/orders\n", "/orders/{id}\n", "in In", "in dto.In", `import "context"`, "import (\n\t\"context\"\n\n\t\"example.com/cases/dto\"\n)").Replace(orders))
+	packages, err := Load(context.Background(), Config{Dir: dir, Env: moduleEnv()}, "./orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := packages[0].APIs[0].Endpoints[0].In
+	if len(in.Fields) != 1 || in.Fields[0].Selector != "ID" || in.Fields[0].Kind != spec.String {
+		t.Errorf("the request was read as %+v", in)
+	}
+}
+
+// The output of another package is as broken as our own may be.
+func TestLoadWithBrokenOutputEverywhere(t *testing.T) {
+	dir := newModule(t)
+	conflict := "<<<<<<< HEAD\n" + Header + "\n\npackage orders\n=======\n" + Header + "\n>>>>>>> other\n"
+	writeFiles(t, dir,
+		"a/a.go", strings.Replace(orders, "package orders", "package a", 1), "a/idem_gen.go", conflict,
+		"b/b.go", strings.NewReplacer("package orders", "package b", "in In", "in a.In", `import "context"`, "import (\n\t\"context\"\n\n\t\"example.com/cases/a\"\n)\n\nvar _ a.OrdersServer").Replace(orders), "b/idem_gen.go", conflict)
+	for _, patterns := range [][]string{{"./..."}, {"./b"}, {"example.com/cases/b"}, {"example.com/cases/..."}, {filepath.Join(dir, "b")}} {
+		packages, err := Load(context.Background(), Config{Dir: dir, Env: moduleEnv()}, patterns...)
+		if err != nil {
+			t.Errorf("%v: %v", patterns, err)
+			continue
+		}
+		if last := packages[len(packages)-1]; last.Name != "b" || len(last.APIs) != 1 {
+			t.Errorf("%v: loaded %+v", patterns, last)
+		}
+	}
+}
+
+func TestLoadTrouble(t *testing.T) {
+	dir := newModule(t)
+	writeFiles(t, dir,
+		"orders/orders.go", orders,
+		"empty/README", "nothing",
+		"plain/plain.go", "package plain\n",
+		"mixed/a.go", "package a\n", "mixed/b.go", "package b\n",
+		"tests/x_test.go", "package tests\n",
+		"tagged/orders.go", "//go:build special\n\n"+orders, "tagged/doc.go", "package orders\n",
+		"broken/orders.go", "pakage orders\n")
+	for _, c := range []struct {
+		pattern string
+		want    []string
+	}{
+		{"./missing", []string{"missing", "directory not found"}},
+		{"./empty", []string{"no Go files in", "empty"}},
+		{"./tests", []string{"example.com/cases/tests", "no"}},
+		{"./nothing/...", []string{"./nothing/..."}},
+		{"./orders/orders.go", []string{"./orders/orders.go is a file", "such as ./orders"}},
+		{"example.org/elsewhere", []string{"example.org/elsewhere"}},
+		{"bad pattern!", []string{"bad pattern!"}},
+		{"./plain", []string{"no annotated interface in ./plain", "//idem:api"}},
+		{"./mixed", []string{"found packages a (a.go) and b (b.go)"}},
+		{"./tagged", []string{"tagged/orders.go has directives, but its build constraint excludes it", "-tags"}},
+		{"./broken", []string{"orders.go:1:1", "expected 'package'"}},
+	} {
+		packages, err := Load(context.Background(), Config{Dir: dir, Env: moduleEnv()}, c.pattern)
+		if err == nil || packages != nil {
+			t.Errorf("%s: no error, loaded %v", c.pattern, packages)
+			continue
+		}
+		if problems := (spec.Problems)(nil); errors.As(err, &problems) != (c.pattern == "./broken") {
+			t.Errorf("%s: the error is of type %T: %v", c.pattern, err, err)
+		}
+		for _, part := range c.want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: the error lacks %q: %v", c.pattern, part, err)
+			}
+		}
+	}
+}
+
+func TestLoadTags(t *testing.T) {
+	dir := newModule(t)
+	writeFiles(t, dir, "orders.go", "//go:build special && extra\n\n"+orders, "doc.go", "package orders\n")
+	packages, err := Load(context.Background(), Config{Dir: dir, Env: moduleEnv(), Tags: "special,extra"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := packages[0].BuildConstraint; got != "special && extra" {
+		t.Errorf("the constraint is %q", got)
+	}
+}
+
+func TestLoadOutsideAModule(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, "orders.go", orders)
+	env := append(moduleEnv(), "GO111MODULE=on", "GOFLAGS=")
+	packages, err := Load(context.Background(), Config{Dir: dir, Env: env})
+	if err == nil {
+		t.Fatalf("loaded %v", packages)
+	}
+	if !strings.Contains(err.Error(), "go.mod") {
+		t.Errorf("the error does not say what is missing: %v", err)
+	}
+}
+
+func TestLoadEndsWithItsContext(t *testing.T) {
+	dir := newModule(t)
+	writeFiles(t, dir, "orders.go", orders)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if packages, err := Load(ctx, Config{Dir: dir, Env: moduleEnv()}); err == nil {
+		t.Errorf("loaded %v", packages)
+	}
+}
+
+// Positions are relative to the directory that the command runs in; outside of
+// it they are absolute.
+func TestLoadPositions(t *testing.T) {
+	dir := newModule(t)
+	broken := strings.Replace(orders, "POST /orders", "GET /orders", 1)
+	writeFiles(t, dir, "a/a.go", broken, "b/c/c.go", broken)
+	_, err := Load(context.Background(), Config{Dir: filepath.Join(dir, "b"), Env: moduleEnv()}, "../a", "./c")
+	problems := spec.Problems{}
+	if !errors.As(err, &problems) || len(problems) != 2 {
+		t.Fatalf("the error is %v", err)
+	}
+	if got, want := problems[0].Pos.String(), filepath.ToSlash(filepath.Join(dir, "a/a.go"))+":7:18"; got != want {
+		t.Errorf("above the directory the position is %s, want %s", got, want)
+	}
+	if got := problems[1].Pos.String(); got != "c/c.go:7:18" {
+		t.Errorf("in the directory the position is %s", got)
+	}
+}
+
+func TestTaken(t *testing.T) {
+	dir := newModule(t)
+	writeFiles(t, dir,
+		"dot/dot.go", "package dot\n\nfunc Dotted() {}\n\nfunc hidden() {}\n",
+		"orders/orders.go", strings.Replace(orders, `import "context"`, "import (\n\t\"context\"\n\thttp \"net/url\"\n\t_ \"embed\"\n\n\t. \"example.com/cases/dot\"\n)\n\nvar variable http.URL\n\nconst constant = 1\n\nfunc function() { Dotted() }\n\nfunc (In) method() {}", 1),
+		"orders/other_test.go", "package orders\n\nimport \"strings\"\n\nvar inTest strings.Builder\n",
+		"orders/external_test.go", "package orders_test\n\nvar external int\n",
+		"orders/tagged.go", "//go:build never\n\npackage orders\n\ntype excluded int\n",
+		"orders/idem_gen.go", Header+"\n\npackage orders\n\ntype OrdersServer struct{}\n")
+	packages, err := Load(context.Background(), Config{Dir: dir, Env: moduleEnv()}, "./orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for name := range packages[0].Taken {
+		got = append(got, name)
+	}
+	slices.Sort(got)
+	want := []string{"Dotted", "In", "Orders", "constant", "context", "excluded", "function", "http", "inTest", "strings", "variable"}
+	if !slices.Equal(got, want) {
+		t.Errorf("taken are %v\nwant      %v", got, want)
+	}
+}

@@ -1,0 +1,133 @@
+package spec
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// status checks the status of a success against the shape.
+func (e *endpointBuilder) status() {
+	e.endpoint.Status = http.StatusOK
+	if e.signature.shape == Typed && e.signature.out == nil {
+		e.endpoint.Status = http.StatusNoContent
+	}
+	status := e.args.Endpoint.Status
+	if !status.given() || e.args.broken["endpoint"] {
+		return
+	}
+	e.endpoint.Status = status.V
+	reason := ""
+	switch {
+	case e.signature.shape == Standard:
+		reason = "a standard handler writes its own status: leave it out"
+	case status.V < 200 || status.V > 399 || status.V == http.StatusNotModified:
+		reason = "a success is 200 to 399, and not 304"
+	case e.signature.out != nil && (status.V == http.StatusNoContent || status.V == http.StatusResetContent):
+		reason = fmt.Sprintf("an answer with it has no body, but %s has a result", e.method.Name)
+	}
+	if reason != "" {
+		e.report(status.Pos, CodeStatus, nil, "idem:endpoint: status=%d cannot be: %s", status.V, reason)
+	}
+}
+
+// input reads the request parameter.
+func (e *endpointBuilder) input() {
+	names := wildcards(e.endpoint.Pattern)
+	if e.signature.shape != Typed {
+		return
+	}
+	var filled []Field
+	if in := e.signature.in; in != nil {
+		root, pointer := dereference(in)
+		reader := fieldReader{pkg: e.draft.Package.Types, locate: e.draft.Locate, method: e.method.Name, root: root, pos: e.signature.inPos}
+		reader.read()
+		filled = reader.fields
+		e.problems = append(e.problems, reader.problems...)
+		e.endpoint.In = &Input{Type: root, Pointer: pointer, Body: hasBody(root), Validate: implements(root, validator), Fields: filled}
+		e.seenHeaders(reader)
+		if !e.pathFields(reader, names) || len(reader.problems) > 0 {
+			return // a wildcard may only seem to have no field
+		}
+	}
+	for _, name := range names {
+		isIt := func(f Field) bool { return f.Place == Path && f.Name == name }
+		if !slices.ContainsFunc(filled, isIt) && e.routeGood {
+			e.report(e.args.Endpoint.Pattern.Pos, CodeWildcard, nil, "idem:endpoint: wildcard {%s} has no field: give the request of %s one with the tag `path:\"%s\"`", name, e.method.Name, name)
+		}
+	}
+}
+
+// pathFields checks that each path field has its wildcard.
+func (e *endpointBuilder) pathFields(reader fieldReader, names []string) bool {
+	ok := true
+	for _, field := range reader.fields {
+		if field.Place != Path || slices.Contains(names, field.Name) || !e.routeGood {
+			continue
+		}
+		ok = false
+		hint := "the pattern has no wildcards"
+		if near := Suggest(field.Name, names); near != "" {
+			hint = "did you mean " + near + "?"
+		} else if len(names) > 0 {
+			hint = "the wildcards are " + strings.Join(names, ", ")
+		}
+		e.report(field.Pos, CodeWildcard, &Other{e.args.Endpoint.Pattern.Pos, "the pattern of " + e.method.Name + " is"},
+			"field %s of %s: path:%q has no wildcard in the pattern %q of %s (%s)", field.Selector, typeText(reader.root, reader.pkg), field.Name, e.endpoint.Pattern, e.method.Name, hint)
+	}
+	return ok
+}
+
+// seenHeaders checks that the handler sees no header that the fingerprint does
+// not: it could act on a difference between a request and its retry.
+func (e *endpointBuilder) seenHeaders(reader fieldReader) {
+	if broken("fingerprint", e.of, e.args) {
+		return
+	}
+	for _, field := range reader.fields {
+		if field.Place != Header || slices.Contains(e.endpoint.Policy.Fingerprint.Headers, strings.ToLower(field.Name)) {
+			continue
+		}
+		advice := "add it to //idem:fingerprint"
+		if strings.EqualFold(field.Name, e.endpoint.Policy.KeyHeader) {
+			advice = "it carries the key, which the context holds: use runtime.DerivedKey(ctx, step) for calls to others"
+		}
+		e.report(field.Pos, CodeUnseen, e.whereFingerprint(), "field %s of %s: header %s is not in the fingerprint of %s, so a retry that differs in it would get the old answer: %s",
+			field.Selector, typeText(reader.root, reader.pkg), field.Name, e.method.Name, advice)
+	}
+}
+
+// whereFingerprint is the place of the list that a header is missing from.
+func (e *endpointBuilder) whereFingerprint() *Other {
+	if origin := e.resolution.origins["Fingerprint"]; origin.pos.IsValid() && origin.level != byProfile {
+		return &Other{origin.pos, "the headers are listed"}
+	}
+	return &Other{e.args.at["endpoint"], "the endpoint is"}
+}
+
+// output reads the result.
+func (e *endpointBuilder) output() {
+	out := e.signature.out
+	if e.signature.shape != Typed || out == nil {
+		return
+	}
+	root, pointer := dereference(out)
+	reader := fieldReader{pkg: e.draft.Package.Types, locate: e.draft.Locate, method: e.method.Name, root: root, pos: e.signature.outPos, output: true}
+	reader.read()
+	e.problems = append(e.problems, reader.problems...)
+	e.endpoint.Out = &Output{Type: root, Pointer: pointer, Headers: reader.fields}
+	if way, part := unwritable(root); part != nil {
+		e.report(e.signature.outPos, CodeJSON, nil, "%s: encoding/json cannot write %s of the result %s, it is %s: tag it json:\"-\"", e.method.Name, way, typeText(root, reader.pkg), typeText(part, reader.pkg))
+	}
+	if broken("response", e.of, e.args) {
+		return
+	}
+	for _, field := range reader.fields {
+		if field.Name == "Content-Type" || field.Name == "Content-Encoding" || slices.Contains(e.endpoint.Policy.Replay, field.Name) {
+			continue
+		}
+		e.report(field.Pos, CodeNotReplayed, &Other{e.args.at["endpoint"], "the endpoint is"}, "field %s of %s: header %s is not in the replay list of %s, so a replay would lose it: add it to //idem:response replay=",
+			field.Selector, typeText(root, reader.pkg), field.Name, e.method.Name)
+	}
+}

@@ -1,0 +1,242 @@
+package spec
+
+import (
+	"go/token"
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"github.com/idemgen/idemgen/runtime"
+)
+
+// level is how specific the place of an argument is; a higher one overrides a
+// lower one.
+type level int
+
+const (
+	byProfile level = iota
+	byInterface
+	byMethod
+)
+
+// origin is where a value of a policy was written.
+type origin struct {
+	level level
+	pos   token.Position // of the argument
+	items []Item         // of a list, in the order of the policy's list
+}
+
+// resolution is the policy of one endpoint, value by value with its origin.
+type resolution struct {
+	policy runtime.Policy
+	// origins has the fields of the policy that an argument set.
+	origins map[string]origin
+	// timeoutGiven is false while the timeout follows from the lease.
+	timeoutGiven bool
+}
+
+// fieldDirectives names the directive that sets a field of the policy.
+var fieldDirectives = map[string]string{
+	"Operation": "endpoint",
+	"KeyHeader": "key", "KeyOptional": "key", "KeySyntax": "key", "KeyMax": "key",
+	"Fingerprint": "fingerprint",
+	"RequestMax":  "request",
+	"ResponseMax": "response", "Replay": "response",
+	"Lease": "lease", "Timeout": "lease",
+	"Retain": "retain", "Sweep": "retain", "Gone": "retain",
+	"Scope":    "scope",
+	"Mismatch": "on", "Failure": "on",
+	"Errors": "api", "ReplayMarker": "api",
+}
+
+// fieldPartners names the other field that a rule about a field looks at.
+var fieldPartners = map[string]string{
+	"Timeout": "Lease", "Retain": "Lease", "Fingerprint": "KeyHeader", "Replay": "ReplayMarker",
+}
+
+// resolvePolicy lays the arguments of the interface over the profile, and
+// those of the method over both.
+func resolvePolicy(ofInterface, ofMethod *arguments, transaction bool) *resolution {
+	r := &resolution{policy: profilePolicy(ofInterface.API.Profile.V), origins: map[string]origin{}}
+	r.policy.Replay = slices.Clone(r.policy.Replay)
+	r.policy.Fingerprint.Headers = slices.Clone(r.policy.Fingerprint.Headers)
+	if profile := ofInterface.API.Profile; profile.given() {
+		for field := range fieldDirectives {
+			if field != "Operation" {
+				r.origins[field] = origin{level: byProfile, pos: profile.Pos}
+			}
+		}
+	}
+	r.apply(ofInterface, byInterface)
+	r.apply(ofMethod, byMethod)
+	if !r.timeoutGiven {
+		r.policy.Timeout = runtime.DefaultTimeout(r.policy.Lease)
+		if lease, set := r.origins["Lease"]; set {
+			r.origins["Timeout"] = lease
+		}
+	}
+	if r.policy.Failure == "" {
+		r.policy.Failure = runtime.FailureStore
+		if transaction {
+			r.policy.Failure = runtime.FailureRelease
+		}
+	}
+	return r
+}
+
+// apply lays the arguments of one place over what stands.
+func (r *resolution) apply(a *arguments, at level) {
+	p := &r.policy
+	take(r, at, "Errors", &p.Errors, a.API.Errors)
+	take(r, at, "KeyHeader", &p.KeyHeader, a.Key.Header)
+	take(r, at, "KeySyntax", &p.KeySyntax, a.Key.Syntax)
+	take(r, at, "KeyMax", &p.KeyMax, a.Key.Max)
+	if presence := a.Key.Presence; presence.given() {
+		p.KeyOptional = presence.V == "optional"
+		r.origins["KeyOptional"] = origin{level: at, pos: presence.Pos}
+	}
+	if headers := a.Fingerprint.Headers; headers.given() {
+		items := headerItems(headers.V)
+		p.Fingerprint.Headers = nil
+		for _, item := range items {
+			p.Fingerprint.Headers = append(p.Fingerprint.Headers, strings.ToLower(item.Text))
+		}
+		r.origins["Fingerprint"] = origin{at, headers.Pos, items}
+	}
+	if body := a.Fingerprint.Body; body.given() {
+		p.Fingerprint.Body = body.V
+	}
+	take(r, at, "RequestMax", &p.RequestMax, a.Request.Max)
+	take(r, at, "ResponseMax", &p.ResponseMax, a.Response.Max)
+	if replay := a.Response.Replay; replay.given() {
+		items := headerItems(replay.V)
+		p.Replay = nil
+		for _, item := range items {
+			p.Replay = append(p.Replay, textproto.CanonicalMIMEHeaderKey(item.Text))
+		}
+		r.origins["Replay"] = origin{at, replay.Pos, items}
+	}
+	take(r, at, "Lease", &p.Lease, a.Lease.Lease)
+	if take(r, at, "Timeout", &p.Timeout, a.Lease.Timeout) {
+		r.timeoutGiven = true
+	}
+	take(r, at, "Retain", &p.Retain, a.Retain.Retain)
+	take(r, at, "Sweep", &p.Sweep, a.Retain.Sweep)
+	take(r, at, "Gone", &p.Gone, a.Retain.Gone)
+	take(r, at, "Scope", &p.Scope, a.Scope.Scope)
+	take(r, at, "Mismatch", &p.Mismatch, a.On.Mismatch)
+	take(r, at, "Failure", &p.Failure, a.On.Failure)
+}
+
+// take sets one field of the policy from its argument, when that is given.
+func take[T any](r *resolution, at level, field string, to *T, from Value[T]) bool {
+	if !from.given() {
+		return false
+	}
+	*to = from.V
+	r.origins[field] = origin{level: at, pos: from.Pos}
+	return true
+}
+
+// headerItems is a list of headers; the single word none is the empty list.
+func headerItems(items []Item) []Item {
+	if len(items) == 1 && items[0].Text == "none" {
+		return nil
+	}
+	return items
+}
+
+// problems checks the policy and reports each broken rule at the argument that
+// caused it: of two arguments that disagree, at the more specific one. Without
+// an argument the directive stands in, without that the endpoint's own.
+func (r *resolution) problems(ofInterface, ofMethod *arguments) Problems {
+	var problems Problems
+	for _, found := range r.policy.Problems() {
+		directive := fieldDirectives[found.Field]
+		partner := fieldPartners[found.Field]
+		if broken(directive, ofInterface, ofMethod) || broken(fieldDirectives[partner], ofInterface, ofMethod) {
+			continue
+		}
+		pos, other := r.blame(found, partner)
+		if !pos.IsValid() {
+			pos = ofMethod.at[directive]
+		}
+		if !pos.IsValid() {
+			pos = ofMethod.at["endpoint"]
+		}
+		problems = append(problems, Problem{
+			Pos: pos, Code: CodePolicy, Message: "idem:" + directive + ": " + found.Message, Other: other,
+		})
+	}
+	return problems
+}
+
+// broken reports whether a directive could not be read, so that its values are
+// not what the user meant.
+func broken(directive string, places ...*arguments) bool {
+	return slices.ContainsFunc(places, func(a *arguments) bool { return a.broken[directive] })
+}
+
+// blame finds the argument that breaks a rule, and the argument that it
+// disagrees with.
+func (r *resolution) blame(found runtime.PolicyProblem, partner string) (token.Position, *Other) {
+	own, set := r.origins[found.Field]
+	ownPos := own.pos
+	if len(own.items) > 0 {
+		ownPos = r.blamedItem(found, own)
+	}
+	with, partnerSet := r.origins[partner]
+	switch {
+	case !partnerSet || own.pos == with.pos || !r.partnerMatters(found):
+		return ownPos, nil
+	case !set || with.level > own.level:
+		return with.pos, otherArgument(ownPos)
+	default:
+		return ownPos, otherArgument(with.pos)
+	}
+}
+
+func otherArgument(pos token.Position) *Other {
+	if !pos.IsValid() {
+		return nil
+	}
+	return &Other{pos, "the other value is"}
+}
+
+// partnerMatters reports whether the value of the partner field has a part in
+// a broken rule: whether another value there would mend it.
+func (r *resolution) partnerMatters(found runtime.PolicyProblem) bool {
+	other := r.policy
+	list := false
+	switch found.Field {
+	case "Timeout":
+		other.Lease = runtime.MaxRetain
+	case "Retain":
+		other.Lease = runtime.MinLease
+	case "Fingerprint":
+		other.KeyHeader, list = "-", true
+	case "Replay":
+		other.ReplayMarker, list = "-", true
+	}
+	return !slices.ContainsFunc(other.Problems(), func(still runtime.PolicyProblem) bool {
+		return still.Field == found.Field && (!list || still.Message == found.Message)
+	})
+}
+
+// blamedItem finds the item of a list that breaks a rule: the last one of the
+// shortest beginning of the list for which the rule is broken.
+func (r *resolution) blamedItem(found runtime.PolicyProblem, own origin) token.Position {
+	for n := 1; n < len(own.items); n++ {
+		shorter := r.policy
+		switch found.Field {
+		case "Fingerprint":
+			shorter.Fingerprint.Headers = shorter.Fingerprint.Headers[:n]
+		case "Replay":
+			shorter.Replay = shorter.Replay[:n]
+		}
+		if slices.Contains(shorter.Problems(), found) {
+			return own.items[n-1].Pos
+		}
+	}
+	return own.items[len(own.items)-1].Pos
+}
