@@ -12,17 +12,6 @@ import (
 	"github.com/idemgen/idemgen/internal/spec"
 )
 
-// The codes of problems that only show when the code is written. Codes of
-// package spec end before them.
-const (
-	// CodeNameTaken: the package declares a name that its users call.
-	CodeNameTaken spec.Code = "IDEM080"
-	// CodeUnnamable: the package may not name a type.
-	CodeUnnamable spec.Code = "IDEM081"
-	// CodePredeclared: the package declares a predeclared identifier anew.
-	CodePredeclared spec.Code = "IDEM082"
-)
-
 // names are all identifiers that a file declares.
 type names struct {
 	local    map[string]string // a local's usual name to the one it has here
@@ -58,7 +47,7 @@ func allotNames(p *spec.Package, used map[string]bool) (*names, spec.Problems) {
 		a := serverNames(api)
 		for _, name := range []string{a.server, a.constructor} {
 			if p.Taken[name] || n.declared[name] {
-				problems = append(problems, spec.Problem{Pos: api.Pos, Code: CodeNameTaken, Message: fmt.Sprintf(
+				problems = append(problems, spec.Problem{Pos: api.Pos, Code: spec.CodeNameTaken, Message: fmt.Sprintf(
 					"%s is declared in package %s already, but the generated code of %s needs the name: rename one of them", name, p.Name, api.Name)})
 			}
 			n.declared[name] = true
@@ -180,7 +169,7 @@ var predeclared = []string{"error", "false", "nil", "string", "true"}
 func checkPredeclared(p *spec.Package) (problems spec.Problems) {
 	for _, name := range predeclared {
 		if p.Types.Scope().Lookup(name) != nil {
-			problems = append(problems, spec.Problem{Pos: p.APIs[0].Pos, Code: CodePredeclared, Message: fmt.Sprintf(
+			problems = append(problems, spec.Problem{Pos: p.APIs[0].Pos, Code: spec.CodePredeclared, Message: fmt.Sprintf(
 				"package %s declares %s, but the generated code of %s needs the predeclared one: rename it", p.Name, name, p.APIs[0].Name)})
 		}
 	}

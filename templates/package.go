@@ -93,22 +93,22 @@ func (f *file) checkEndpoint(api *spec.API, e *spec.Endpoint) (problems spec.Pro
 	owner := api.Name + "." + e.Name
 	if e.Tx != nil {
 		if _, err := f.types.print(e.Tx); err != nil {
-			report(spec.Problem{Pos: e.Pos, Code: CodeUnnamable, Message: fmt.Sprintf("%s: the transaction parameter cannot be written: %s", owner, err)})
+			report(spec.Problem{Pos: e.Pos, Code: spec.CodeUnnamable, Message: fmt.Sprintf("%s: the transaction parameter cannot be written: %s", owner, err)})
 		}
 	}
 	if e.In != nil {
 		if _, err := f.types.print(e.In.Type); err != nil {
-			report(spec.Problem{Pos: e.Pos, Code: CodeUnnamable, Message: fmt.Sprintf("%s: the type of the request cannot be written: %s", owner, err)})
+			report(spec.Problem{Pos: e.Pos, Code: spec.CodeUnnamable, Message: fmt.Sprintf("%s: the type of the request cannot be written: %s", owner, err)})
 		}
 		for _, field := range e.In.Fields {
 			if _, err := f.types.print(field.Elem); err != nil {
-				report(spec.Problem{Pos: field.Pos, Code: CodeUnnamable, Message: fmt.Sprintf("%s: field %s cannot be filled: %s", owner, field.Selector, err)})
+				report(spec.Problem{Pos: field.Pos, Code: spec.CodeUnnamable, Message: fmt.Sprintf("%s: field %s cannot be filled: %s", owner, field.Selector, err)})
 			}
 		}
 	}
 	if e.Out != nil {
 		if _, err := f.types.print(e.Out.Type); err != nil {
-			report(spec.Problem{Pos: e.Pos, Code: CodeUnnamable, Message: fmt.Sprintf("%s: the type of the result cannot be written: %s", owner, err)})
+			report(spec.Problem{Pos: e.Pos, Code: spec.CodeUnnamable, Message: fmt.Sprintf("%s: the type of the result cannot be written: %s", owner, err)})
 		}
 	}
 	return problems

@@ -100,7 +100,7 @@ func (r *run) generate(p *spec.Package) error {
 	}
 	target := filepath.Join(p.Dir, templates.FileName)
 	if reason := r.result.refuseFile(target, ours); reason != "" {
-		r.report(spec.Problem{Pos: p.APIs[0].Pos, Code: CodeForeign, Message: p.APIs[0].Name + ": " + reason})
+		r.report(spec.Problem{Pos: p.APIs[0].Pos, Code: spec.CodeForeign, Message: p.APIs[0].Name + ": " + reason})
 		return nil
 	}
 	r.result.Files[target] = content

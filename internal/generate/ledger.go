@@ -78,7 +78,7 @@ func (r *run) emit(l *ledger) error {
 		return fmt.Errorf("%s: %w", l.spec.Pos, err)
 	}
 	if reason := r.result.refuseFolder(l); reason != "" {
-		r.report(spec.Problem{Pos: l.spec.Pos, Code: CodeForeign, Message: fmt.Sprintf("idem:ledger of %s: %s", l.owner, reason)})
+		r.report(spec.Problem{Pos: l.spec.Pos, Code: spec.CodeForeign, Message: fmt.Sprintf("idem:ledger of %s: %s", l.owner, reason)})
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -88,7 +88,7 @@ func (r *run) emit(l *ledger) error {
 		}
 		target := filepath.Join(l.folder, name)
 		if reason := r.result.refuseFile(target, oursInLedger); reason != "" {
-			r.report(spec.Problem{Pos: l.spec.Pos, Code: CodeForeign, Message: fmt.Sprintf("idem:ledger of %s: %s", l.owner, reason)})
+			r.report(spec.Problem{Pos: l.spec.Pos, Code: spec.CodeForeign, Message: fmt.Sprintf("idem:ledger of %s: %s", l.owner, reason)})
 			continue
 		}
 		r.result.Files[target] = files[name]

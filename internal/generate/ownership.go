@@ -10,12 +10,7 @@ import (
 	"strings"
 
 	"github.com/idemgen/idemgen/internal/source"
-	"github.com/idemgen/idemgen/internal/spec"
 )
-
-// CodeForeign is the code of problems with what stands where output belongs:
-// idemgen never overwrites what it did not write.
-const CodeForeign spec.Code = "IDEM083"
 
 // markLines is how far down a mark may stand in a file: a licence or conflict
 // markers may have come before it.

@@ -112,7 +112,8 @@ func TestCases(t *testing.T) {
 		}
 	}
 	for _, rule := range spec.Rules() {
-		if !used[rule.Code] {
+		// Rules of the output are broken by the cases of package generate.
+		if !used[rule.Code] && rule.Code < spec.CodeNameTaken {
 			t.Errorf("no case breaks the rule %s: %s", rule.Code, rule.Text)
 		}
 	}

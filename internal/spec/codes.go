@@ -72,6 +72,14 @@ const (
 	CodeShared Code = "IDEM071"
 )
 
+// What generated code needs, and where it goes.
+const (
+	CodeNameTaken   Code = "IDEM080"
+	CodeUnnamable   Code = "IDEM081"
+	CodePredeclared Code = "IDEM082"
+	CodeForeign     Code = "IDEM083"
+)
+
 // Rule is one row of the table of rules.
 type Rule struct {
 	Code Code
@@ -126,5 +134,9 @@ func Rules() []Rule {
 		{CodePolicy, "The values of a policy are in range and agree with each other."},
 		{CodeLedger, "A ledger's engine, driver, folder and table fit together."},
 		{CodeShared, "Interfaces that share a ledger folder say the same about it."},
+		{CodeNameTaken, "The names of a generated server and its constructor are free in the package."},
+		{CodeUnnamable, "Generated code can name the types that it uses."},
+		{CodePredeclared, "The package does not hide a predeclared identifier that generated code uses."},
+		{CodeForeign, "What stands where output belongs is idemgen's own: nothing else is overwritten."},
 	}
 }

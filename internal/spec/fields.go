@@ -164,7 +164,7 @@ func (r *fieldReader) add(field *types.Var, path []*types.Var, place Place, name
 	case !ok:
 		r.report(field, CodeFieldType, "%s", unsupported(field.Type(), elem, place, r.pkg, r.output))
 		return
-	case !isNameable(elem, r.pkg):
+	case !r.output && !isNameable(elem, r.pkg):
 		r.report(field, CodeFieldType, "generated code cannot name its type %s, which another package keeps to itself", typeText(elem, r.pkg))
 		return
 	case place == Path && form != Single:
@@ -199,7 +199,7 @@ func selector(path []*types.Var, field *types.Var, root types.Type, pkg *types.P
 // of one value. A type with a text form of its own is one value, whatever it is
 // made of.
 func formOf(t types.Type, output bool) (types.Type, Form) {
-	if isText(t, output) {
+	if isText(t, output) && !isPointerType(t) {
 		return t, Single
 	}
 	switch u := t.Underlying().(type) {
