@@ -16,84 +16,99 @@ type held struct {
 	sent time.Time
 }
 
+// maxClaimStatements bounds what one request may ask of the ledger before its
+// work runs.
+const maxClaimStatements = 3
+
 // claim wins the key, or says why not: a replay or an *Error. It is insert if
 // absent, read, one compare-and-set, in this order or, for keys that this
 // process has met lately, beginning with the read.
 func (g *Guard) claim(ctx context.Context, id ID, call Call) (*held, Result, error) {
-	l := g.engine.ledger
-	c := Claim{
+	a := &attempt{guard: g, claim: Claim{
 		ID: id, Terms: g.terms, Owner: newOwner(),
 		Operation: g.policy.Operation, Policy: g.rule, Fingerprint: call.Fingerprint(g.policy.Fingerprint),
-	}
-	h := &held{fence: Fence{ID: id, Owner: c.Owner}}
-	send := func(write func() (Claimed, bool, error)) (bool, error) {
-		if h.sent.IsZero() {
-			h.sent = time.Now()
-		}
-		claimed, won, err := write()
-		h.Claimed, h.fence.Generation = claimed, claimed.Generation
-		return won, err
-	}
-	insert := func() (bool, error) {
-		h.fresh = true
-		won, err := send(func() (Claimed, bool, error) { return l.Insert(ctx, c) })
-		if err != nil {
-			g.abandon(Fence{ID: id, Owner: c.Owner, Generation: 1}, true)
-		}
-		return won, err
-	}
-
-	known := g.engine.seen.has(id)
+	}}
+	a.held.fence = Fence{ID: id, Owner: a.claim.Owner}
+	insertFirst := !g.engine.seen.has(id)
 	g.engine.seen.add(id)
-	for try := 0; try < 2; try++ {
-		if try > 0 || !known {
-			won, err := insert()
-			if err != nil {
-				return nil, Result{}, claimFailed(err)
+	for ; a.statements < maxClaimStatements; insertFirst = true {
+		if insertFirst {
+			won, err := a.write(ctx, 1, true, func() (Claimed, bool, error) { return g.engine.ledger.Insert(ctx, a.claim) })
+			if won || err != nil {
+				return a.won(ctx, err)
 			}
-			if won {
-				return g.checkLease(ctx, h)
+			if a.statements == maxClaimStatements {
+				break
 			}
 		}
-		row, found, err := l.Read(ctx, id)
+		a.statements++
+		row, found, err := g.engine.ledger.Read(ctx, id)
 		if err != nil {
 			return nil, Result{}, claimFailed(err)
 		}
-		if !found {
-			continue
+		if found {
+			return a.take(ctx, call, &row)
 		}
-		if row.Owner == c.Owner && !row.Completed {
-			h.Claimed = Claimed{Generation: row.Generation, ClaimedAt: row.ClaimedAt, LeaseUntil: row.LeaseUntil, Now: row.Now}
-			h.fence.Generation = row.Generation
-			return g.checkLease(ctx, h)
-		}
-		return g.takeRow(ctx, h, c, call, &row, send)
 	}
 	return nil, Result{}, retryKey(nil)
 }
 
-// takeRow answers from the row that holds the key, or claims it.
-func (g *Guard) takeRow(ctx context.Context, h *held, c Claim, call Call, row *Row,
-	send func(func() (Claimed, bool, error)) (bool, error)) (*held, Result, error) {
-	v, result, err := g.decide(call, row)
+// attempt is one request's attempt to claim a key.
+type attempt struct {
+	guard      *Guard
+	claim      Claim
+	held       held
+	statements int
+}
+
+// write makes a write that claims. A claim whose outcome is unknown is given
+// back in the background, under the generation that it would have.
+func (a *attempt) write(ctx context.Context, generation int64, fresh bool, write func() (Claimed, bool, error)) (bool, error) {
+	if a.held.sent.IsZero() {
+		a.held.sent = time.Now()
+	}
+	a.statements++
+	claimed, won, err := write()
+	a.held.Claimed, a.held.fence.Generation, a.held.fresh = claimed, claimed.Generation, fresh
+	if err != nil {
+		a.guard.abandon(Fence{ID: a.claim.ID, Owner: a.claim.Owner, Generation: generation}, fresh)
+	}
+	return won, err
+}
+
+// won is what a write that succeeded or failed comes to.
+func (a *attempt) won(ctx context.Context, err error) (*held, Result, error) {
+	if err != nil {
+		return nil, Result{}, claimFailed(err)
+	}
+	return a.guard.checkLease(ctx, &a.held)
+}
+
+// take answers from the row that holds the key, or claims it.
+func (a *attempt) take(ctx context.Context, call Call, row *Row) (*held, Result, error) {
+	if row.Owner == a.claim.Owner && !row.Completed {
+		// Our own insert, whose answer was lost.
+		a.held.Claimed = Claimed{Generation: row.Generation, ClaimedAt: row.ClaimedAt, LeaseUntil: row.LeaseUntil, Now: row.Now}
+		a.held.fence.Generation = row.Generation
+		return a.won(ctx, nil)
+	}
+	v, result, err := a.guard.decide(call, row)
 	if v == answered {
 		return nil, result, err
 	}
-	seen := Fence{ID: c.ID, Generation: row.Generation, Owner: row.Owner}
-	write := g.engine.ledger.Reuse
-	if v == stale {
-		write = g.engine.ledger.TakeOver
-	}
-	h.fresh = v == reusable
-	won, err := send(func() (Claimed, bool, error) { return write(ctx, seen, c) })
-	if err != nil {
-		g.abandon(Fence{ID: c.ID, Owner: c.Owner, Generation: row.Generation + 1}, h.fresh)
-		return nil, Result{}, claimFailed(err)
-	}
-	if !won {
+	if a.statements == maxClaimStatements {
 		return nil, Result{}, retryKey(nil)
 	}
-	return g.checkLease(ctx, h)
+	seen := Fence{ID: a.claim.ID, Generation: row.Generation, Owner: row.Owner}
+	write := a.guard.engine.ledger.Reuse
+	if v == stale {
+		write = a.guard.engine.ledger.TakeOver
+	}
+	won, err := a.write(ctx, row.Generation+1, v == reusable, func() (Claimed, bool, error) { return write(ctx, seen, a.claim) })
+	if won || err != nil {
+		return a.won(ctx, err)
+	}
+	return nil, Result{}, retryKey(nil)
 }
 
 // checkLease renews a claim that was recognised late: a write whose outcome
