@@ -13,8 +13,8 @@ help: ## list the targets
 test: lint check unit ## everything that must pass: lint, generated files current, all tests with -race
 
 .PHONY: unit
-unit: $(SQLC) ## all tests of all modules, with the race detector
-	for m in $(MODULES); do (cd $$m && GOWORK=off SQLC=$(CURDIR)/$(SQLC) $(GO) test -race ./...) || exit 1; done
+unit: $(SQLC) $(STATICCHECK) ## all tests of all modules, with the race detector
+	for m in $(MODULES); do (cd $$m && GOWORK=off SQLC=$(CURDIR)/$(SQLC) STATICCHECK=$(CURDIR)/$(STATICCHECK) $(GO) test -race ./...) || exit 1; done
 
 .PHONY: lint
 lint: $(STATICCHECK) ## gofmt, go vet and staticcheck

@@ -137,12 +137,11 @@ func tryOn(ctx context.Context, conn driver.Conn, statement string) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, prepared.Close()) }()
-	var rows driver.Rows
-	if with, ok := prepared.(driver.StmtQueryContext); ok {
-		rows, err = with.QueryContext(ctx, nil)
-	} else {
-		rows, err = prepared.Query(nil)
+	query, ok := prepared.(driver.StmtQueryContext)
+	if !ok {
+		return errors.New("the driver has no statements with a context")
 	}
+	rows, err := query.QueryContext(ctx, nil)
 	if err != nil {
 		return err
 	}
