@@ -114,8 +114,8 @@ func (a *attempt) take(ctx context.Context, call Call, row *Row) (*held, Result,
 // checkLease renews a claim that was recognised late: a write whose outcome
 // was unknown may have stood for a while before the ledger was asked again.
 func (g *Guard) checkLease(ctx context.Context, h *held) (*held, Result, error) {
-	want := min(g.policy.Timeout, g.policy.Lease-time.Second)
-	if time.Duration(h.LeaseUntil-h.Now)*time.Millisecond < want {
+	budget := min(g.policy.Timeout, g.policy.Lease-time.Second)
+	if time.Duration(h.LeaseUntil-h.Now)*time.Millisecond < budget {
 		renewed, ok, err := g.engine.ledger.Renew(ctx, h.fence, g.terms)
 		if err != nil {
 			g.abandon(h.fence, h.fresh)
@@ -126,7 +126,7 @@ func (g *Guard) checkLease(ctx context.Context, h *held) (*held, Result, error) 
 		}
 		h.LeaseUntil, h.Now = renewed.LeaseUntil, renewed.Now
 	}
-	if g.policy.Timeout-time.Since(h.sent) < g.policy.Timeout/2 {
+	if budget-time.Since(h.sent) < budget/2 {
 		g.giveBack(ctx, h)
 		return nil, Result{}, ledgerDown(errClaimLate)
 	}

@@ -16,6 +16,8 @@ type Engine struct {
 	seen       *seenSet
 	background *background
 	sweeper    sweeper
+	renewer    renewer
+	waiters    waiters
 }
 
 // NewEngine returns an engine on a ledger. Several engines, in one process or

@@ -44,9 +44,17 @@ func (g *Guard) do(ctx context.Context, call Call, prepare func(context.Context,
 	}
 	start := time.Now()
 	h, result, err := g.claim(context.WithoutCancel(ctx), id, call)
+	if g.policy.Wait > 0 && isInProgress(err) {
+		var again bool
+		if result, again, err = g.await(ctx, id, call, err); again {
+			start = time.Now()
+			h, result, err = g.claim(context.WithoutCancel(ctx), id, call)
+		}
+	}
 	if h == nil {
 		return g.answered(ctx, id, result, err)
 	}
+	defer g.engine.waiters.wake(id)
 	g.claimed(ctx, h, time.Since(start))
 	defer g.credit(g.policy.Sweep)
 
@@ -155,7 +163,16 @@ func (g *Guard) run(ctx context.Context, h *held, out *outcome, fn func(context.
 	start := time.Now()
 	ctx, cancel := context.WithDeadline(withRunning(context.WithoutCancel(ctx), info), h.sent.Add(g.policy.Timeout))
 	defer cancel()
+	if g.policy.Renew {
+		var lose context.CancelCauseFunc
+		ctx, lose = context.WithCancelCause(ctx)
+		defer lose(nil)
+		defer g.engine.renewer.add(g, h, lose)()
+	}
 	stop := context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), ErrLeaseLost) {
+			return
+		}
 		g.log(ctx, slog.LevelWarn, h.fence.ID, "handler passed its deadline and is waited for", slog.Int64("generation", h.Generation))
 		g.observe(ctx, h.fence.ID, Event{Kind: EventOverdue, Generation: h.Generation, Duration: time.Since(start)})
 	})

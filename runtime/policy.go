@@ -41,8 +41,11 @@ type Policy struct {
 	// may take it over; at least 2 s.
 	Lease time.Duration
 	// Timeout is the handler's deadline, counted from just before the claim is
-	// sent; at least 1 s below Lease.
+	// sent; at least 1 s below Lease, unless Renew is set.
 	Timeout time.Duration
+	// Renew extends the lease while the handler runs. When that fails for too
+	// long, the handler's context is cancelled with [ErrLeaseLost].
+	Renew bool
 	// Retain is how long an answer is replayed after completion.
 	Retain time.Duration
 	// Gone is how long after Retain a late retry is refused with 410.
@@ -58,6 +61,9 @@ type Policy struct {
 	Mismatch int
 	// Failure says what happens to the claim when the work fails.
 	Failure Failure
+	// Wait is how long a duplicate waits for the running owner's answer before
+	// it is refused; 0 refuses it at once.
+	Wait time.Duration
 	// Errors is the form of error answers.
 	Errors ErrorForm
 	// ReplayMarker names the response header that is "true" on replays.
@@ -209,8 +215,10 @@ func (p Policy) Problems() []PolicyProblem {
 	}
 	if p.Lease < MinLease {
 		report("Lease", "%v is too short: a lease is at least %v", p.Lease, MinLease)
-	} else if p.Timeout < time.Millisecond || p.Timeout > p.Lease-time.Second {
+	} else if p.Timeout < time.Millisecond || !p.Renew && p.Timeout > p.Lease-time.Second {
 		report("Timeout", "%v is out of range: a timeout is above 0 and at least 1s below the lease of %v", p.Timeout, p.Lease)
+	} else if p.Timeout > MaxTimeout {
+		report("Timeout", "%v is too long: at most %v", p.Timeout, MaxTimeout)
 	}
 	if p.Retain <= p.Lease {
 		report("Retain", "%v is too short: an answer is retained longer than the lease of %v", p.Retain, p.Lease)
@@ -233,6 +241,9 @@ func (p Policy) Problems() []PolicyProblem {
 	if p.Failure != FailureStore && p.Failure != FailureRelease && p.Failure != FailureHold {
 		report("Failure", "%q is not a failure policy: use store, release or hold", p.Failure)
 	}
+	if p.Wait < 0 || p.Wait > MaxWait {
+		report("Wait", "%v is out of range: a duplicate waits from 0 to %v", p.Wait, MaxWait)
+	}
 	if p.Errors != ErrorsProblem && p.Errors != ErrorsJSON {
 		report("Errors", "%q is not an error form: use problem or json", p.Errors)
 	}
@@ -248,6 +259,10 @@ const (
 	MinLease = 2 * time.Second
 	// MaxRetain is the longest retention, and the longest time after it.
 	MaxRetain = 10 * 366 * 24 * time.Hour
+	// MaxTimeout is the longest deadline of a handler whose lease is renewed.
+	MaxTimeout = 24 * time.Hour
+	// MaxWait is the longest wait of a duplicate.
+	MaxWait = 5 * time.Minute
 	// MinResponse is the smallest response limit in bytes.
 	MinResponse = 1024
 )

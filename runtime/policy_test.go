@@ -12,6 +12,14 @@ func TestDefaultPolicyIsValid(t *testing.T) {
 	}
 }
 
+func TestRenewLiftsTheLimitOfTheTimeout(t *testing.T) {
+	p := DefaultPolicy("POST /x")
+	p.Renew, p.Timeout = true, time.Hour
+	if found := p.Problems(); len(found) > 0 {
+		t.Error(found)
+	}
+}
+
 func TestPolicyProblems(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Policy)
@@ -45,6 +53,8 @@ func TestPolicyProblems(t *testing.T) {
 		"scope":               {func(p *Policy) { p.Scope = "" }, "Scope", "principal or operation"},
 		"mismatch":            {func(p *Policy) { p.Mismatch = 418 }, "Mismatch", "422, 409 or 400"},
 		"failure":             {func(p *Policy) { p.Failure = "ignore" }, "Failure", "store, release or hold"},
+		"timeout renewed":     {func(p *Policy) { p.Renew, p.Timeout = true, 25*time.Hour }, "Timeout", "at most 24h"},
+		"wait":                {func(p *Policy) { p.Wait = time.Hour }, "Wait", "from 0 to 5m"},
 		"errors":              {func(p *Policy) { p.Errors = "xml" }, "Errors", "problem or json"},
 		"marker":              {func(p *Policy) { p.ReplayMarker = "" }, "ReplayMarker", "not a header name"},
 	} {

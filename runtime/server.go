@@ -62,10 +62,13 @@ func (s *Server) Handle(p Policy, route Route, decode func(*Request) (Work, erro
 
 // HandleTx is [Server.Handle] for work in a transaction of the ledger, which
 // must be the server's own. Its key cannot be optional: without a claim there
-// is no transaction.
+// is no transaction. Its lease is not renewed: the transaction holds the row.
 func HandleTx[T any](s *Server, ledger TxLedger[T], p Policy, route Route, decode func(*Request) (TxWork[T], error)) http.Handler {
-	if p.KeyOptional && s.err == nil {
-		s.err = fmt.Errorf("idemgen: policy of %q: KeyOptional: work in a transaction needs a key", p.Operation)
+	if p.KeyOptional {
+		s.refuse(fmt.Errorf("idemgen: policy of %q: KeyOptional: work in a transaction needs a key", p.Operation))
+	}
+	if p.Renew {
+		s.refuse(fmt.Errorf("idemgen: policy of %q: Renew: the lease of work in a transaction is not renewed", p.Operation))
 	}
 	return s.endpoint(p, route, func(e *endpoint) {
 		e.prepare = func(r *Request) (prepared, error) {
@@ -109,8 +112,13 @@ func (s *Server) endpoint(p Policy, route Route, configure func(*endpoint)) http
 			return e
 		}
 	}
+	s.refuse(err)
+	return http.NotFoundHandler()
+}
+
+// refuse keeps the first problem.
+func (s *Server) refuse(err error) {
 	if s.err == nil {
 		s.err = err
 	}
-	return http.NotFoundHandler()
 }

@@ -1,0 +1,132 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/idemgen/idemgen/runtime"
+	"github.com/idemgen/idemgen/runtime/memory"
+)
+
+// renewing is a rig whose ledger runs on the bubble's clock.
+func renewing(t *testing.T) (*rig, runtime.Policy) {
+	g := newRig(t)
+	g.ledger.Ledger = memory.New()
+	p := policy()
+	p.Renew, p.Lease, p.Timeout = true, 6*time.Second, 10*time.Minute
+	return g, p
+}
+
+func TestRenewKeepsTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, p := renewing(t)
+		done := make(chan struct{})
+		slow := g.typed(p, func(ctx context.Context) (*runtime.Response, error) {
+			time.Sleep(time.Minute)
+			return created(ctx)
+		})
+		go func() { defer close(done); do(slow, request("k", "")) }()
+		for range 11 {
+			time.Sleep(5 * time.Second)
+			wantCode(t, do(slow, request("k", "")), 409, "idempotency_key_in_progress")
+		}
+		<-done
+		if w := do(slow, request("k", "")); w.Code != 201 || g.runs != 1 {
+			t.Errorf("%d, %d runs", w.Code, g.runs)
+		}
+	})
+}
+
+func TestRenewEndsWithTheHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, p := renewing(t)
+		counted := &renewals{Ledger: g.ledger.Ledger}
+		g.ledger.Ledger = counted
+		do(g.typed(p, func(ctx context.Context) (*runtime.Response, error) {
+			time.Sleep(5 * time.Second)
+			return created(ctx)
+		}), request("k", ""))
+		before := counted.n.Load()
+		time.Sleep(time.Minute)
+		if after := counted.n.Load(); before != 2 || after != before {
+			t.Errorf("%d renewals while it ran, %d a minute later; want 2 and none", before, after-before)
+		}
+	})
+}
+
+// renewals counts renewals, and refuses them when told to.
+type renewals struct {
+	runtime.Ledger
+	n    atomic.Int32
+	down atomic.Bool
+}
+
+func (r *renewals) Renew(ctx context.Context, f runtime.Fence, terms runtime.Terms) (runtime.Claimed, bool, error) {
+	r.n.Add(1)
+	if r.down.Load() {
+		<-ctx.Done()
+		return runtime.Claimed{}, false, ctx.Err()
+	}
+	return r.Ledger.Renew(ctx, f, terms)
+}
+
+// A ledger out of reach cancels the handler before its lease can run out.
+func TestHandlerIsCancelledBeforeItsLeaseRunsOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, p := renewing(t)
+		unreachable := &renewals{Ledger: g.ledger.Ledger}
+		unreachable.down.Store(true)
+		g.ledger.Ledger = unreachable
+		start := time.Now()
+		w := do(g.typed(p, func(ctx context.Context) (*runtime.Response, error) {
+			<-ctx.Done()
+			if cause := context.Cause(ctx); !errors.Is(cause, runtime.ErrLeaseLost) {
+				t.Errorf("cause %v", cause)
+			}
+			if ran := time.Since(start); ran >= p.Lease || ran < p.Lease/2 {
+				t.Errorf("cancelled after %v of a lease of %v", ran, p.Lease)
+			}
+			return created(ctx)
+		}), request("k", ""))
+		// Nobody took the key over, so its fence holds and its answer stands.
+		if w.Code != 201 {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+		wantReplay(t, w, do(g.typed(p, created), request("k", "")))
+	})
+}
+
+// A renewal that finds the claim taken over cancels the handler at once.
+func TestHandlerIsCancelledWhenItsClaimIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, p := renewing(t)
+		do(g.typed(p, func(ctx context.Context) (*runtime.Response, error) {
+			id := runtime.ID{Principal: "alice", Key: "k"}
+			row, _, err := g.ledger.Read(ctx, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok, err := g.ledger.Release(ctx, runtime.Fence{ID: id, Generation: row.Generation, Owner: row.Owner}); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			<-ctx.Done()
+			if cause := context.Cause(ctx); !errors.Is(cause, runtime.ErrLeaseLost) {
+				t.Errorf("cause %v", cause)
+			}
+			return created(ctx)
+		}), request("k", ""))
+	})
+}
+
+func TestRenewIsNotForTransactions(t *testing.T) {
+	g, p := newRig(t), txPolicy()
+	p.Renew = true
+	runtime.HandleTx(g.server, &txLedger{faulty: g.ledger}, p, orders, func(*runtime.Request) (runtime.TxWork[*bookTx], error) { return bookOne, nil })
+	if err := g.server.Err(); err == nil {
+		t.Error("accepted")
+	}
+}
