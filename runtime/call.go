@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"crypto/rand"
 	"strconv"
 	"time"
@@ -61,7 +62,7 @@ const (
 // decide holds a call against the row that has its key. Every row is compared
 // under the rule that it was written with, whatever this binary would use for
 // a new one.
-func (g *Guard) decide(call Call, row *Row) (verdict, Result, error) {
+func (g *Guard) decide(ctx context.Context, id ID, call Call, row *Row) (verdict, Result, error) {
 	if row.Expired() {
 		if row.Now < row.GoneAt {
 			return answered, Result{}, &Error{Status: 410, Code: CodeKeyExpired,
@@ -81,12 +82,12 @@ func (g *Guard) decide(call Call, row *Row) (verdict, Result, error) {
 			Message: "This key was used for a different request."}
 	}
 	if row.Completed {
-		header, err := DecodeHeader(row.Answer.Headers)
+		answer, err := g.engine.recall(ctx, id, row.Answer)
 		if err != nil {
 			return answered, Result{}, &Error{Status: 500, Code: CodeInternal, Cause: err,
 				Message: "The stored answer of this key cannot be read."}
 		}
-		return answered, Result{Answer: Answer{row.Answer.Status, header, row.Answer.Body}, Replayed: true}, nil
+		return answered, Result{Answer: answer, Replayed: true}, nil
 	}
 	if left := time.Duration(row.LeaseUntil-row.Now) * time.Millisecond; left > 0 {
 		// A row from the future, after the clock was set back, must not keep
@@ -94,4 +95,14 @@ func (g *Guard) decide(call Call, row *Row) (verdict, Result, error) {
 		return answered, Result{}, inProgress(min(left, g.policy.Lease))
 	}
 	return stale, Result{}, nil
+}
+
+// recall makes an answer of what the ledger kept.
+func (e *Engine) recall(ctx context.Context, id ID, stored StoredAnswer) (Answer, error) {
+	stored, err := e.open(ctx, id, stored)
+	if err != nil {
+		return Answer{}, err
+	}
+	header, err := DecodeHeader(stored.Headers)
+	return Answer{stored.Status, header, stored.Body}, err
 }

@@ -92,7 +92,7 @@ func (a *attempt) take(ctx context.Context, call Call, row *Row) (*held, Result,
 		a.held.fence.Generation = row.Generation
 		return a.won(ctx, nil)
 	}
-	v, result, err := a.guard.decide(call, row)
+	v, result, err := a.guard.decide(ctx, a.claim.ID, call, row)
 	if v == answered {
 		return nil, result, err
 	}

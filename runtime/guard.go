@@ -101,7 +101,7 @@ func (g *Guard) Lookup(ctx context.Context, call Call) (result Result, found boo
 	if !found {
 		return Result{}, false, nil
 	}
-	v, result, err := g.decide(call, &row)
+	v, result, err := g.decide(ctx, id, call, &row)
 	switch v {
 	case reusable:
 		return Result{}, false, nil

@@ -30,12 +30,11 @@ func NewMiddleware(p Policy, ledger Ledger, principal PrincipalFunc, opts ...Opt
 func (m *Middleware) Wrap(next http.Handler) http.Handler {
 	guarded := m.server.HandleFunc(m.policy, Route{}, next.ServeHTTP)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.Method {
-		case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		if isSafe(r.Method) {
 			next.ServeHTTP(w, r)
-		default:
-			guarded.ServeHTTP(w, r)
+			return
 		}
+		guarded.ServeHTTP(w, r)
 	})
 }
 

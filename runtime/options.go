@@ -15,6 +15,7 @@ type settings struct {
 	secret    []byte
 	authorize AuthorizeFunc
 	challenge string
+	sealer    Sealer
 }
 
 // PrincipalFunc names the caller of a request: 1 to 255 bytes derived by the

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -64,14 +65,21 @@ func (g *Guard) settle(ctx context.Context, h *held, call Call, out *outcome) (R
 func (g *Guard) complete(ctx context.Context, h *held, stored StoredAnswer) (stands, refused bool, err error) {
 	c := Completion{Fence: h.fence, Terms: g.terms, Answer: stored}
 	var sentinel atomic.Bool
+	store := func(ctx context.Context) (bool, error) {
+		sealed, err := g.engine.seal(ctx, c.ID, c.Answer)
+		if err != nil {
+			return false, fmt.Errorf("%w: the answer could not be sealed: %w", ErrUnavailable, err)
+		}
+		return g.engine.ledger.Complete(ctx, Completion{Fence: c.Fence, Terms: c.Terms, Answer: sealed})
+	}
 	stands, err = g.write(ctx, h.fence, func(ctx context.Context) (bool, error) {
-		stands, err := g.engine.ledger.Complete(ctx, c)
+		stands, err := store(ctx)
 		if err == nil || passing(err) || sentinel.Swap(true) {
 			return stands, err
 		}
 		g.log(ctx, slog.LevelError, c.ID, "the ledger refused the answer; an error answer stands in its place", slog.Any("error", err))
 		c.Answer, _ = g.store(g.tooLarge())
-		return g.engine.ledger.Complete(ctx, c)
+		return store(ctx)
 	})
 	return stands, sentinel.Load(), err
 }

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 )
 
@@ -53,8 +54,12 @@ func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcom
 		out.answer = t.tooLarge()
 		return t.rollBack(ctx, h, call, out)
 	}
-	c := Completion{Fence: h.fence, Terms: t.terms, Answer: stored}
-	stands, err := t.tx.Complete(ctx, c)
+	stands, err := false, error(nil)
+	if stored, err = t.engine.seal(ctx, h.fence.ID, stored); err != nil {
+		err = fmt.Errorf("%w: the answer could not be sealed: %w", ErrUnavailable, err)
+	} else {
+		stands, err = t.tx.Complete(ctx, Completion{Fence: h.fence, Terms: t.terms, Answer: stored})
+	}
 	switch {
 	case errors.Is(err, ErrTxEnded):
 		return t.rollBack(ctx, h, call, out)

@@ -96,7 +96,7 @@ func (g *Guard) await(ctx context.Context, id ID, call Call, refusal error) (res
 		if !found {
 			return Result{}, true, nil
 		}
-		v, result, err := g.decide(call, &row)
+		v, result, err := g.decide(ctx, id, call, &row)
 		if v != answered {
 			return Result{}, true, nil
 		}
