@@ -131,7 +131,7 @@ func (l *loader) run(more packages.LoadMode) (*result, error) {
 	}
 	if len(roots) == 0 {
 		text := "no packages match " + strings.Join(l.patterns, " ")
-		if _, module := moduleAround(l.dir); module == "" {
+		if _, module := ModuleAround(l.dir); module == "" {
 			text += ": there is no go.mod in this folder or above it"
 		}
 		return nil, errors.New(text)

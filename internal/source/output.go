@@ -46,6 +46,13 @@ func isOutputFile(file string) bool {
 	return err == nil && IsOutput(content)
 }
 
+// isEmptyFile reports whether a file is there and holds nothing, as an output
+// that was truncated does.
+func isEmptyFile(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().IsRegular() && info.Size() == 0
+}
+
 // isEmitted reports whether a folder is a ledger package that idemgen emitted;
 // the folder of a package that was not found is "".
 func isEmitted(dir string) bool {
@@ -59,7 +66,7 @@ func masks(dir string, patterns []string, tags string) map[string][]byte {
 	overlay := map[string][]byte{}
 	mask := func(folder string) {
 		file := filepath.Join(folder, OutputFile)
-		if _, done := overlay[file]; done || !isOutputFile(file) {
+		if _, done := overlay[file]; done || !isOutputFile(file) && !isEmptyFile(file) {
 			return
 		}
 		if name := packageName(folder, tags); name != "" {
@@ -91,7 +98,7 @@ func patternFolder(dir, pattern string) (root string, deep bool) {
 	case build.IsLocalImport(pattern), strings.HasPrefix(pattern, "./"), strings.HasPrefix(pattern, "../"):
 		root = filepath.Join(dir, filepath.FromSlash(pattern))
 	default:
-		module, folder := moduleAround(dir)
+		module, folder := ModuleAround(dir)
 		inside, ok := strings.CutPrefix(pattern, module)
 		if module == "" || !ok || inside != "" && inside[0] != '/' {
 			return "", false
@@ -105,8 +112,8 @@ func patternFolder(dir, pattern string) (root string, deep bool) {
 	return filepath.Clean(root), deep
 }
 
-// moduleAround finds the module that a folder lies in, by its go.mod.
-func moduleAround(dir string) (path, folder string) {
+// ModuleAround finds the module that a folder lies in, by its go.mod.
+func ModuleAround(dir string) (path, folder string) {
 	for {
 		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 		if err == nil {

@@ -118,6 +118,7 @@ func (e *endpointBuilder) policy() {
 	}
 	e.problems = append(e.problems, e.resolution.problems(e.of, e.args)...)
 	e.endpoint.Policy = e.resolution.policy
+	e.endpoint.origins = e.resolution.exported(e.args)
 	if e.endpoint.Policy.KeyOptional && e.signature.usable && e.signature.tx != nil {
 		pos := e.resolution.origins["KeyOptional"].pos
 		e.report(pos, CodeTransaction, nil, "idem:key: optional does not go with the transaction of %s: without a key there is no claim to commit; give that method //idem:key required", e.method.Name)

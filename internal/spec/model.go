@@ -63,6 +63,8 @@ type Endpoint struct {
 	// Typed.
 	In  *Input
 	Out *Output
+
+	origins map[string]Origin // see Origin
 }
 
 // Shape is the form of a method.

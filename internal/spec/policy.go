@@ -33,6 +33,8 @@ type resolution struct {
 	origins map[string]origin
 	// timeoutGiven is false while the timeout follows from the lease.
 	timeoutGiven bool
+	// failureByShape is true when nobody chose a failure policy.
+	failureByShape bool
 }
 
 // fieldDirectives names the directive that sets a field of the policy.
@@ -76,6 +78,7 @@ func resolvePolicy(ofInterface, ofMethod *arguments, transaction bool) *resoluti
 		}
 	}
 	if r.policy.Failure == "" {
+		r.failureByShape = true
 		r.policy.Failure = runtime.FailureStore
 		if transaction {
 			r.policy.Failure = runtime.FailureRelease
@@ -103,9 +106,7 @@ func (r *resolution) apply(a *arguments, at level) {
 		}
 		r.origins["Fingerprint"] = origin{at, headers.Pos, items}
 	}
-	if body := a.Fingerprint.Body; body.given() {
-		p.Fingerprint.Body = body.V
-	}
+	take(r, at, "FingerprintBody", &p.Fingerprint.Body, a.Fingerprint.Body)
 	take(r, at, "RequestMax", &p.RequestMax, a.Request.Max)
 	take(r, at, "ResponseMax", &p.ResponseMax, a.Response.Max)
 	if replay := a.Response.Replay; replay.given() {

@@ -55,6 +55,53 @@ func (q *Queries) Complete(ctx context.Context, db DBTX, arg CompleteParams) (in
 	return result.RowsAffected()
 }
 
+const counts = `-- name: Counts :many
+SELECT
+  operation,
+  CAST(CASE
+    WHEN expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+      AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)) THEN 'expired'
+    WHEN status = 'completed' THEN 'completed'
+    WHEN lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) THEN 'stale'
+    ELSE 'pending'
+  END AS TEXT) AS state,
+  count(*) AS row_count
+FROM idempotency_keys
+GROUP BY 1, 2
+ORDER BY 1, 2
+`
+
+type CountsRow struct {
+	Operation string
+	State     string
+	RowCount  int64
+}
+
+// Counts rows by operation and by what they are at this moment. It reads the
+// whole table: it is for operators, not for requests.
+func (q *Queries) Counts(ctx context.Context, db DBTX) ([]CountsRow, error) {
+	rows, err := db.QueryContext(ctx, counts)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []CountsRow
+	for rows.Next() {
+		var i CountsRow
+		if err := rows.Scan(&i.Operation, &i.State, &i.RowCount); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const endLease = `-- name: EndLease :execrows
 UPDATE idempotency_keys SET
   lease_until = min(lease_until, CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
@@ -86,6 +133,31 @@ func (q *Queries) EndLease(ctx context.Context, db DBTX, arg EndLeaseParams) (in
 	return result.RowsAffected()
 }
 
+const erase = `-- name: Erase :execrows
+DELETE FROM idempotency_keys
+WHERE (principal, scope, key) IN (
+    SELECT mine.principal, mine.scope, mine.key FROM idempotency_keys AS mine
+    WHERE mine.principal = ?1
+      AND (mine.status = 'completed' OR mine.lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
+    LIMIT ?2
+  )
+`
+
+type EraseParams struct {
+	Principal string
+	MaxRows   int64
+}
+
+// Deletes rows of one principal, except those whose work is running: without
+// its row a running claim could neither complete nor keep others out.
+func (q *Queries) Erase(ctx context.Context, db DBTX, arg EraseParams) (int64, error) {
+	result, err := db.ExecContext(ctx, erase, arg.Principal, arg.MaxRows)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 const insert = `-- name: Insert :one
 INSERT INTO idempotency_keys (
   principal, scope, key, operation, policy, fingerprint, status, generation, owner,
@@ -100,7 +172,12 @@ INSERT INTO idempotency_keys (
   CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(?8 AS INTEGER) + CAST(?9 AS INTEGER),
   CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
 )
-ON CONFLICT (principal, scope, key) DO NOTHING
+ON CONFLICT (principal, scope, key) DO UPDATE SET
+  lease_until = excluded.lease_until,
+  expires_at = excluded.expires_at,
+  gone_at = excluded.gone_at,
+  sweep_at = excluded.sweep_at
+WHERE owner = excluded.owner AND status = 'pending'
 RETURNING generation, claimed_at, lease_until
 `
 
@@ -125,7 +202,9 @@ type InsertRow struct {
 
 // Claims a key that no row holds. A row that holds it, in whatever state, makes
 // this return nothing; the caller then reads it and decides. Nothing is written
-// in that case, so a lost race costs no commit.
+// in that case, so a lost race costs no commit. The exception is the claim's own
+// row, which an earlier send of this statement wrote although its answer was
+// lost (database/sql sends again by itself): it gets the lease of this send.
 func (q *Queries) Insert(ctx context.Context, db DBTX, arg InsertParams) (InsertRow, error) {
 	row := db.QueryRowContext(ctx, insert,
 		arg.Principal,

@@ -131,7 +131,7 @@ func (r *ReadRow) row() (runtime.Row, error) {
 
 // TakeOver implements [runtime.Ledger].
 func (l *Ledger) TakeOver(ctx context.Context, seen runtime.Fence, c runtime.Claim) (runtime.Claimed, bool, error) {
-	return l.claim(ctx, "take over", c, func(ctx context.Context) (Claimed, error) {
+	return l.retake(ctx, "take over", c, func(ctx context.Context) (Claimed, error) {
 		return l.statements.TakeOver(ctx, l.writer, TakeOverParams{
 			Owner:   c.Owner[:],
 			LeaseMs: c.Lease.Milliseconds(), RetainMs: c.Retain.Milliseconds(), GoneMs: c.Gone.Milliseconds(),
@@ -143,7 +143,7 @@ func (l *Ledger) TakeOver(ctx context.Context, seen runtime.Fence, c runtime.Cla
 
 // Reuse implements [runtime.Ledger].
 func (l *Ledger) Reuse(ctx context.Context, seen runtime.Fence, c runtime.Claim) (runtime.Claimed, bool, error) {
-	return l.claim(ctx, "reuse", c, func(ctx context.Context) (Claimed, error) {
+	return l.retake(ctx, "reuse", c, func(ctx context.Context) (Claimed, error) {
 		return l.statements.Reuse(ctx, l.writer, ReuseParams{
 			Operation: c.Operation, Policy: c.Policy, Fingerprint: c.Fingerprint[:], Owner: c.Owner[:],
 			LeaseMs: c.Lease.Milliseconds(), RetainMs: c.Retain.Milliseconds(), GoneMs: c.Gone.Milliseconds(),
@@ -153,32 +153,42 @@ func (l *Ledger) Reuse(ctx context.Context, seen runtime.Fence, c runtime.Claim)
 	})
 }
 
-// claim runs a statement that claims. When an earlier attempt failed it may
-// have stood all the same: then the row carries this claim's owner token.
+// claim runs a statement that claims.
 func (l *Ledger) claim(ctx context.Context, name string, c runtime.Claim, statement func(context.Context) (Claimed, error)) (claimed runtime.Claimed, won bool, err error) {
-	err = l.retry(ctx, name, func(ctx context.Context, attempt int) error {
+	err = l.retry(ctx, name, func(ctx context.Context, _ int) error {
 		r, err := statement(ctx)
-		switch {
-		case err == nil:
-			claimed, won = runtime.Claimed{
-				Generation: r.Generation, ClaimedAt: r.ClaimedAt, LeaseUntil: r.LeaseUntil,
-				Now: r.LeaseUntil - c.Lease.Milliseconds(),
-			}, true
-			return nil
-		case !errors.Is(err, sql.ErrNoRows):
-			return err
-		case attempt == 1:
+		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
-		row, found, err := l.Read(ctx, c.ID)
-		if err == nil && found && !row.Completed && row.Owner == c.Owner {
-			claimed, won = runtime.Claimed{
-				Generation: row.Generation, ClaimedAt: row.ClaimedAt, LeaseUntil: row.LeaseUntil, Now: row.Now,
-			}, true
+		won = err == nil
+		claimed = runtime.Claimed{
+			Generation: r.Generation, ClaimedAt: r.ClaimedAt, LeaseUntil: r.LeaseUntil,
+			Now: r.LeaseUntil - c.Lease.Milliseconds(),
 		}
 		return err
 	})
-	return claimed, won && err == nil, err
+	if !won || err != nil {
+		return runtime.Claimed{}, false, err
+	}
+	return claimed, true, nil
+}
+
+// retake is claim for statements that claim a row as it was seen. One that
+// finds the row changed may have changed it itself, when its answer was lost
+// and it was sent again, by this package or by database/sql: then the row
+// carries this claim's owner token.
+func (l *Ledger) retake(ctx context.Context, name string, c runtime.Claim, statement func(context.Context) (Claimed, error)) (runtime.Claimed, bool, error) {
+	claimed, won, err := l.claim(ctx, name, c, statement)
+	if won || err != nil {
+		return claimed, won, err
+	}
+	row, found, err := l.Read(ctx, c.ID)
+	if err != nil || !found || row.Completed || row.Owner != c.Owner {
+		return runtime.Claimed{}, false, err
+	}
+	return runtime.Claimed{
+		Generation: row.Generation, ClaimedAt: row.ClaimedAt, LeaseUntil: row.LeaseUntil, Now: row.Now,
+	}, true, nil
 }
 
 // Renew implements [runtime.Ledger].
@@ -258,6 +268,10 @@ func (l *Ledger) EndLease(ctx context.Context, f runtime.Fence) (held bool, err 
 
 // Sweep implements [runtime.Ledger]. Nothing is written when nothing is due.
 func (l *Ledger) Sweep(ctx context.Context, limit int) (swept int, err error) {
+	if limit <= 0 {
+		// SQLite takes a negative LIMIT for none.
+		return 0, nil
+	}
 	err = l.retry(ctx, "sweep", func(ctx context.Context, _ int) error {
 		due, err := l.statements.SweepDue(ctx, l.reader)
 		if err != nil || due == 0 {

@@ -30,6 +30,8 @@ type Statements interface {
 	SweepDue(context.Context, DBTX) (int64, error)
 	SweepDrop(context.Context, DBTX, SweepParams) (int64, error)
 	SweepDelete(context.Context, DBTX, SweepParams) (int64, error)
+	Counts(context.Context, DBTX) ([]CountsRow, error)
+	Erase(context.Context, DBTX, EraseParams) (int64, error)
 	SchemaVersion(context.Context, DBTX) (int64, error)
 	// Schema creates what is missing, one statement per element.
 	Schema() []string
@@ -148,4 +150,17 @@ type FenceParams struct {
 // SweepParams bound a sweep.
 type SweepParams struct {
 	MaxRows int64
+}
+
+// CountsRow is a number of rows of one operation in one state.
+type CountsRow struct {
+	Operation string
+	State     string
+	RowCount  int64
+}
+
+// EraseParams bound the erasing of a principal.
+type EraseParams struct {
+	Principal string
+	MaxRows   int64
 }

@@ -91,3 +91,16 @@ func (s statements) SweepDelete(ctx context.Context, db sqlledger.DBTX, p sqlled
 func (s statements) SchemaVersion(ctx context.Context, db sqlledger.DBTX) (int64, error) {
 	return s.q.SchemaVersion(ctx, db)
 }
+
+func (s statements) Counts(ctx context.Context, db sqlledger.DBTX) ([]sqlledger.CountsRow, error) {
+	rows, err := s.q.Counts(ctx, db)
+	counts := make([]sqlledger.CountsRow, len(rows))
+	for i, row := range rows {
+		counts[i] = sqlledger.CountsRow(row)
+	}
+	return counts, err
+}
+
+func (s statements) Erase(ctx context.Context, db sqlledger.DBTX, p sqlledger.EraseParams) (int64, error) {
+	return s.q.Erase(ctx, db, EraseParams(p))
+}

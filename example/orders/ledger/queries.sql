@@ -1,7 +1,9 @@
 -- name: Insert :one
 -- Claims a key that no row holds. A row that holds it, in whatever state, makes
 -- this return nothing; the caller then reads it and decides. Nothing is written
--- in that case, so a lost race costs no commit.
+-- in that case, so a lost race costs no commit. The exception is the claim's own
+-- row, which an earlier send of this statement wrote although its answer was
+-- lost (database/sql sends again by itself): it gets the lease of this send.
 INSERT INTO idempotency_keys (
   principal, scope, key, operation, policy, fingerprint, status, generation, owner,
   claimed_at, lease_until, expires_at, gone_at, sweep_at, created_at
@@ -15,7 +17,12 @@ INSERT INTO idempotency_keys (
   CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER),
   CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
 )
-ON CONFLICT (principal, scope, key) DO NOTHING
+ON CONFLICT (principal, scope, key) DO UPDATE SET
+  lease_until = excluded.lease_until,
+  expires_at = excluded.expires_at,
+  gone_at = excluded.gone_at,
+  sweep_at = excluded.sweep_at
+WHERE owner = excluded.owner AND status = 'pending'
 RETURNING generation, claimed_at, lease_until;
 
 -- name: Read :one
@@ -164,6 +171,34 @@ WHERE (principal, scope, key) IN (
   AND expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
   AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
   AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER);
+
+-- name: Counts :many
+-- Counts rows by operation and by what they are at this moment. It reads the
+-- whole table: it is for operators, not for requests.
+SELECT
+  operation,
+  CAST(CASE
+    WHEN expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+      AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)) THEN 'expired'
+    WHEN status = 'completed' THEN 'completed'
+    WHEN lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) THEN 'stale'
+    ELSE 'pending'
+  END AS TEXT) AS state,
+  count(*) AS row_count
+FROM idempotency_keys
+GROUP BY 1, 2
+ORDER BY 1, 2;
+
+-- name: Erase :execrows
+-- Deletes rows of one principal, except those whose work is running: without
+-- its row a running claim could neither complete nor keep others out.
+DELETE FROM idempotency_keys
+WHERE (principal, scope, key) IN (
+    SELECT mine.principal, mine.scope, mine.key FROM idempotency_keys AS mine
+    WHERE mine.principal = sqlc.arg(principal)
+      AND (mine.status = 'completed' OR mine.lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
+    LIMIT sqlc.arg(max_rows)
+  );
 
 -- name: SchemaVersion :one
 SELECT version FROM idempotency_keys_schema WHERE id = 1;

@@ -1,0 +1,176 @@
+-- name: Insert :one
+-- Claims a key that no row holds. A row that holds it, in whatever state, makes
+-- this return nothing; the caller then reads it and decides. Nothing is written
+-- in that case, so a lost race costs no commit. The exception is the claim's own
+-- row, which an earlier send of this statement wrote although its answer was
+-- lost (database/sql sends again by itself): it gets the lease of this send.
+INSERT INTO main.keys (
+  principal, scope, key, operation, policy, fingerprint, status, generation, owner,
+  claimed_at, lease_until, expires_at, gone_at, sweep_at, created_at
+) VALUES (
+  sqlc.arg(principal), sqlc.arg(scope), sqlc.arg(key), sqlc.arg(operation), sqlc.arg(policy), sqlc.arg(fingerprint),
+  'pending', 1, sqlc.arg(owner),
+  CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER),
+  CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER),
+  CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER),
+  CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER) + CAST(sqlc.arg(gone_ms) AS INTEGER),
+  CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER),
+  CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+)
+ON CONFLICT (principal, scope, key) DO UPDATE SET
+  lease_until = excluded.lease_until,
+  expires_at = excluded.expires_at,
+  gone_at = excluded.gone_at,
+  sweep_at = excluded.sweep_at
+WHERE owner = excluded.owner AND status = 'pending'
+RETURNING generation, claimed_at, lease_until;
+
+-- name: Read :one
+-- Shows a row and the time at which it was read, so that no other clock judges
+-- its lease.
+SELECT
+  operation, policy, fingerprint, status, generation, owner, claimed_at, lease_until, expires_at, gone_at,
+  response_status, response_headers, response_body,
+  CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) AS now
+FROM main.keys
+WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND key = sqlc.arg(key);
+
+-- name: TakeOver :one
+-- Gives a pending row whose lease is over to a new owner. The owner token that
+-- was seen is tested, not only the generation: generations begin again after a
+-- sweep, and a row that was released and claimed anew meanwhile must not be
+-- taken. The row keeps its operation, policy and fingerprint: a takeover is bound
+-- to the same request. claimed_at grows strictly even if the clock was set back,
+-- because it is the fencing number.
+UPDATE main.keys SET
+  generation = generation + 1,
+  owner = sqlc.arg(owner),
+  claimed_at = max(CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER), claimed_at + 1),
+  lease_until = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER),
+  expires_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER),
+  gone_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER) + CAST(sqlc.arg(gone_ms) AS INTEGER),
+  sweep_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER)
+WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND key = sqlc.arg(key)
+  AND generation = sqlc.arg(seen_generation) AND owner = sqlc.arg(seen_owner)
+  AND status = 'pending' AND lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+  AND expires_at > CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+RETURNING generation, claimed_at, lease_until;
+
+-- name: Reuse :one
+-- Gives an expired row to a new claim and resets every column; only the number
+-- of the generation and the fencing number go on. Expired means that retention
+-- is over and no lease is alive; past gone_at means that the key need not be
+-- remembered either.
+UPDATE main.keys SET
+  operation = sqlc.arg(operation),
+  policy = sqlc.arg(policy),
+  fingerprint = sqlc.arg(fingerprint),
+  status = 'pending',
+  generation = generation + 1,
+  owner = sqlc.arg(owner),
+  claimed_at = max(CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER), claimed_at + 1),
+  lease_until = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER),
+  expires_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER),
+  gone_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER) + CAST(sqlc.arg(gone_ms) AS INTEGER),
+  sweep_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER),
+  recovery_point = '',
+  recovery_state = x'',
+  response_status = 0,
+  response_headers = x'',
+  response_body = x'',
+  created_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND key = sqlc.arg(key)
+  AND generation = sqlc.arg(seen_generation) AND owner = sqlc.arg(seen_owner)
+  AND expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+  AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
+  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+RETURNING generation, claimed_at, lease_until;
+
+-- name: Renew :one
+-- Extends a lease. Only the fence is tested: a lease that is over but was not
+-- taken over may be renewed by its owner.
+UPDATE main.keys SET
+  lease_until = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER),
+  expires_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER),
+  gone_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER) + CAST(sqlc.arg(gone_ms) AS INTEGER),
+  sweep_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(lease_ms) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER)
+WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND key = sqlc.arg(key)
+  AND generation = sqlc.arg(generation) AND owner = sqlc.arg(owner) AND status = 'pending'
+RETURNING generation, claimed_at, lease_until;
+
+-- name: Complete :execrows
+-- Stores the answer. The fence alone decides whether it stands: an owner whose
+-- lease is over but whom nobody replaced may still complete. The owner token
+-- stays, so that a completion which is repeated can recognise itself.
+UPDATE main.keys SET
+  status = 'completed',
+  response_status = sqlc.arg(response_status),
+  response_headers = sqlc.arg(response_headers),
+  response_body = sqlc.arg(response_body),
+  expires_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER),
+  gone_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER) + CAST(sqlc.arg(gone_ms) AS INTEGER),
+  sweep_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER)
+WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND key = sqlc.arg(key)
+  AND generation = sqlc.arg(generation) AND owner = sqlc.arg(owner) AND status = 'pending';
+
+-- name: Lock :execrows
+-- Tests the fence at the start of a handler's transaction. It changes nothing,
+-- but it is a write: the transaction is the file's writer from here on, so that
+-- no later statement of the handler can fail for want of the lock.
+UPDATE main.keys SET
+  status = 'pending'
+WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND key = sqlc.arg(key)
+  AND generation = sqlc.arg(generation) AND owner = sqlc.arg(owner) AND status = 'pending';
+
+-- name: Release :execrows
+-- Forgets a claim, so that a retry runs again.
+DELETE FROM main.keys
+WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND key = sqlc.arg(key)
+  AND generation = sqlc.arg(generation) AND owner = sqlc.arg(owner) AND status = 'pending';
+
+-- name: EndLease :execrows
+-- Lets the next request take the key over at once. A lease that has ended stays
+-- as it is.
+UPDATE main.keys SET
+  lease_until = min(lease_until, CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
+WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND key = sqlc.arg(key)
+  AND generation = sqlc.arg(generation) AND owner = sqlc.arg(owner) AND status = 'pending';
+
+-- name: SweepDue :one
+-- Says, without a write, whether a sweep would find anything.
+SELECT CAST(count(*) AS INTEGER) AS due FROM (
+  SELECT 1 FROM main.keys AS due WHERE due.sweep_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) LIMIT 1
+) AS found;
+
+-- name: SweepDrop :execrows
+-- Drops the answers of expired rows whose key is still remembered, and puts
+-- them off until they are gone. The sub-select reads the index of sweep_at; the
+-- conditions are tested again on the row itself.
+UPDATE main.keys SET
+  response_status = 0,
+  response_headers = x'',
+  response_body = x'',
+  sweep_at = gone_at
+WHERE (principal, scope, key) IN (
+    SELECT due.principal, due.scope, due.key FROM main.keys AS due
+    WHERE due.sweep_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+    ORDER BY due.sweep_at LIMIT sqlc.arg(max_rows)
+  )
+  AND expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+  AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
+  AND gone_at > CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER);
+
+-- name: SweepDelete :execrows
+-- Deletes expired rows that need not be remembered.
+DELETE FROM main.keys
+WHERE (principal, scope, key) IN (
+    SELECT due.principal, due.scope, due.key FROM main.keys AS due
+    WHERE due.sweep_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+    ORDER BY due.sweep_at LIMIT sqlc.arg(max_rows)
+  )
+  AND expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+  AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
+  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER);
+
+-- name: SchemaVersion :one
+SELECT version FROM main.keys_schema WHERE id = 1;
