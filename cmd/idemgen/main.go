@@ -3,12 +3,17 @@
 //
 // Usage:
 //
-//	idemgen [-C dir] [-tags list] [-v] [packages]
-//	idemgen check [-C dir] [-tags list] [packages]
+//	idemgen [-C dir] [-tags list] [-json] [-v] [packages]
+//	idemgen check [-C dir] [-tags list] [-json] [packages]
+//	idemgen explain [-C dir] [-tags list] [-json] [packages]
+//	idemgen vet [-C dir] [-tags list] [-json] [packages]
+//	idemgen init [-C dir] [dir]
+//	idemgen help [command | directives | idem:directive]
 //	idemgen version
 //
 // It exits with 0 on success, with 1 when the sources break rules (or when
-// check finds a difference), and with 2 on any other trouble. See idemgen help.
+// check finds a difference, or vet a mistake), and with 2 on any other
+// trouble. It is a tool for go vet -vettool too. See idemgen help.
 package main
 
 import (
@@ -25,9 +30,13 @@ import (
 
 	"github.com/idemgen/idemgen/internal/generate"
 	"github.com/idemgen/idemgen/internal/spec"
+	"github.com/idemgen/idemgen/internal/vet"
 )
 
 func main() {
+	if vet.IsUnit(os.Args[1:]) {
+		vet.Unit() // does not return
+	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -65,7 +74,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 type app struct {
 	stdout, stderr io.Writer
 	dir, tags      string
-	verbose        bool
+	verbose, json  bool
 }
 
 // root is the command line.
@@ -79,14 +88,20 @@ func (a *app) root() *cobra.Command {
 	flags.StringVarP(&a.dir, "chdir", "C", "", "work in this `directory`")
 	flags.StringVar(&a.tags, "tags", "", "build tags, separated by commas, as for go build")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say what is written, list all problems")
-	root.AddCommand(a.checkCommand(), a.versionCommand())
+	flags.BoolVar(&a.json, "json", false, "print problems to standard error as JSON, one object a line")
+	root.AddCommand(a.checkCommand(), a.explainCommand(), a.initCommand(), a.vetCommand(), a.versionCommand())
+	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }
 
 // generate makes the result that a command works from.
 func (a *app) generate(ctx context.Context, patterns []string) (*generate.Result, error) {
-	return generate.Generate(ctx, generate.Config{Dir: a.dir, Tags: a.tags}, patterns...)
+	defer a.progress("generating", patterns)()
+	return generate.Generate(ctx, a.config(), patterns...)
 }
+
+// config is how the packages are loaded.
+func (a *app) config() generate.Config { return generate.Config{Dir: a.dir, Tags: a.tags} }
 
 // usageError is a command line that makes no sense.
 type usageError struct {
@@ -108,7 +123,7 @@ func (a *app) report(err error) int {
 	switch {
 	case err == nil:
 		return exitGood
-	case errors.Is(err, errDiffers):
+	case errors.Is(err, errDiffers), errors.Is(err, errFound):
 		return exitBad
 	case errors.As(err, &problems):
 		a.printProblems(problems)
@@ -117,24 +132,8 @@ func (a *app) report(err error) int {
 		}
 		return exitBad
 	default:
-		fmt.Fprintf(a.stderr, "idemgen: %s\n", err)
+		a.printTrouble(err)
 		return exitTrouble
-	}
-}
-
-// maxProblems is how many problems are printed, unless all are asked for.
-const maxProblems = 50
-
-// printProblems prints each problem on a line, as compilers do.
-func (a *app) printProblems(problems spec.Problems) {
-	problems = problems.Sorted()
-	more := len(problems) - maxProblems
-	if more > 0 && !a.verbose {
-		problems = problems[:maxProblems]
-	}
-	fmt.Fprintln(a.stderr, problems)
-	if more > 0 && !a.verbose {
-		fmt.Fprintf(a.stderr, "and %d more, which -v lists\n", more)
 	}
 }
 
@@ -146,7 +145,8 @@ func spelledOut(args []string) []string {
 		if arg == "--" {
 			return append(spelled, args[i:]...)
 		}
-		if arg == "-tags" || strings.HasPrefix(arg, "-tags=") {
+		switch name, _, _ := strings.Cut(arg, "="); name {
+		case "-tags", "-json":
 			arg = "-" + arg
 		}
 		spelled = append(spelled, arg)

@@ -114,7 +114,7 @@ type responseArguments struct {
 type leaseArguments struct {
 	Lease   Value[time.Duration] `arg:"duration" default:"30s" help:"at least 2s"`
 	Timeout Value[time.Duration] `arg:"timeout=" value:"DURATION" default:"5/6 of the lease" help:"the handler's deadline, at least 1s below the lease"`
-	Renew   Value[string]        `arg:"renew=" one:"on off" later:"on" default:"off" help:"whether a running handler extends its lease"`
+	Renew   Value[string]        `arg:"renew=" one:"on off" default:"off" help:"whether a running handler extends its lease; then timeout= must be given and may exceed the lease"`
 }
 
 type retainArguments struct {
@@ -130,7 +130,7 @@ type scopeArguments struct {
 type onArguments struct {
 	Mismatch Value[int]             `arg:"mismatch=" one:"422 409 400" default:"422" help:"status for a key that comes back with another request"`
 	Failure  Value[runtime.Failure] `arg:"failure=" one:"store release hold" default:"store, or release with a transaction" help:"what happens to the claim after a failure: stored as final, deleted, or kept until the lease ends"`
-	Wait     Value[time.Duration]   `arg:"wait=" value:"DURATION" later:">0" default:"0s" help:"how long a duplicate waits for the running owner"`
+	Wait     Value[time.Duration]   `arg:"wait=" value:"DURATION" default:"0s" help:"how long a duplicate waits for the running owner"`
 }
 
 type commitArguments struct {

@@ -123,6 +123,14 @@ func (e *endpointBuilder) policy() {
 		pos := e.resolution.origins["KeyOptional"].pos
 		e.report(pos, CodeTransaction, nil, "idem:key: optional does not go with the transaction of %s: without a key there is no claim to commit; give that method //idem:key required", e.method.Name)
 	}
+	if e.endpoint.Policy.Renew {
+		pos := e.resolution.origins["Renew"].pos
+		if e.signature.usable && e.signature.tx != nil {
+			e.report(pos, CodeTransaction, nil, "idem:lease: renew=on does not go with the transaction of %s, which holds the row: give that method //idem:lease renew=off", e.method.Name)
+		} else if !e.resolution.timeoutGiven {
+			e.report(pos, CodePolicy, nil, "idem:lease: renew=on needs a timeout: the handler's deadline no longer follows from the lease")
+		}
+	}
 	if e.api.Ledger == nil {
 		return
 	}

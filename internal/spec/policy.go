@@ -44,10 +44,10 @@ var fieldDirectives = map[string]string{
 	"Fingerprint": "fingerprint",
 	"RequestMax":  "request",
 	"ResponseMax": "response", "Replay": "response",
-	"Lease": "lease", "Timeout": "lease",
+	"Lease": "lease", "Timeout": "lease", "Renew": "lease",
 	"Retain": "retain", "Sweep": "retain", "Gone": "retain",
 	"Scope":    "scope",
-	"Mismatch": "on", "Failure": "on",
+	"Mismatch": "on", "Failure": "on", "Wait": "on",
 	"Errors": "api", "ReplayMarker": "api",
 }
 
@@ -121,12 +121,17 @@ func (r *resolution) apply(a *arguments, at level) {
 	if take(r, at, "Timeout", &p.Timeout, a.Lease.Timeout) {
 		r.timeoutGiven = true
 	}
+	if renew := a.Lease.Renew; renew.given() {
+		p.Renew = renew.V == "on"
+		r.origins["Renew"] = origin{level: at, pos: renew.Pos}
+	}
 	take(r, at, "Retain", &p.Retain, a.Retain.Retain)
 	take(r, at, "Sweep", &p.Sweep, a.Retain.Sweep)
 	take(r, at, "Gone", &p.Gone, a.Retain.Gone)
 	take(r, at, "Scope", &p.Scope, a.Scope.Scope)
 	take(r, at, "Mismatch", &p.Mismatch, a.On.Mismatch)
 	take(r, at, "Failure", &p.Failure, a.On.Failure)
+	take(r, at, "Wait", &p.Wait, a.On.Wait)
 }
 
 // take sets one field of the policy from its argument, when that is given.

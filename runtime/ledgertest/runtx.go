@@ -21,9 +21,9 @@ type TxHarness struct {
 	// Age is as in [Harness].
 	Age func(d time.Duration)
 
-	// ReadsBeside says that a read has a connection of its own while a
-	// transaction is open.
-	ReadsBeside bool
+	// Reader is a pool of connections beside a transaction's, on which the
+	// ledger reads too. It is nil where there is none.
+	Reader *sql.DB
 }
 
 // RunTx runs the suite of transactions. open is called for each case.
@@ -44,7 +44,7 @@ func RunTx(t *testing.T, open func(t *testing.T) TxHarness) {
 					h := open(t)
 					s := &txSuite{
 						suite: &suite{T: t, ledger: h.Ledger, age: h.Age},
-						tx:    h.Ledger, db: h.DB, readsBeside: h.ReadsBeside,
+						tx:    h.Ledger, db: h.DB, reader: h.Reader,
 					}
 					s.createEffects()
 					c.run(s)
@@ -63,9 +63,9 @@ type txCase struct {
 // txSuite is one case's view of its ledger and of the table of effects.
 type txSuite struct {
 	*suite
-	tx          runtime.TxLedger[*sql.Tx]
-	db          *sql.DB
-	readsBeside bool
+	tx     runtime.TxLedger[*sql.Tx]
+	db     *sql.DB
+	reader *sql.DB
 }
 
 func (s *txSuite) createEffects() {
@@ -118,8 +118,13 @@ func (s *txSuite) rollback(tx runtime.Tx[*sql.Tx]) {
 // wantEffects says how many effects are committed.
 func (s *txSuite) wantEffects(want int) {
 	s.Helper()
+	s.wantEffectsOn(s.db, want)
+}
+
+func (s *txSuite) wantEffectsOn(db *sql.DB, want int) {
+	s.Helper()
 	var n int
-	if err := s.db.QueryRow("SELECT count(*) FROM ledgertest_effects").Scan(&n); err != nil || n != want {
+	if err := db.QueryRow("SELECT count(*) FROM ledgertest_effects").Scan(&n); err != nil || n != want {
 		s.Fatalf("%d effects are committed, %v; want %d", n, err, want)
 	}
 }

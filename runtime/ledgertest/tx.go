@@ -15,8 +15,8 @@ var commitCases = []txCase{
 		s.effect(tx, "one")
 		done := completion(f, "answer")
 		s.completeIn(tx, done)
-		if s.readsBeside {
-			s.wantEffects(0)
+		if s.reader != nil {
+			s.wantEffectsOn(s.reader, 0)
 			if row := s.read(c.ID); row.Completed {
 				s.Fatalf("the row is %+v before the commit", row)
 			}
@@ -208,7 +208,7 @@ var beginCases = []txCase{
 	{"locks the row, and no reader of it", func(s *txSuite) {
 		c, f := s.pending(key("k"))
 		tx := s.begin(f)
-		if s.readsBeside {
+		if s.reader != nil {
 			if row := s.read(c.ID); row.Owner != c.Owner {
 				s.Errorf("beside the transaction, the row is %+v", row)
 			}

@@ -25,6 +25,7 @@ type SQLite struct {
 const (
 	sqliteReaders     = 8
 	sqliteBusyTimeout = 5 * time.Second
+	setUpAttempts     = 30
 )
 
 // OpenSQLite opens a file through a driver that has been registered under
@@ -115,11 +116,11 @@ func (c *setUp) Connect(ctx context.Context) (driver.Conn, error) {
 func runOn(ctx context.Context, conn driver.Conn, statement string) error {
 	for attempt := 1; ; attempt++ {
 		err := tryOn(ctx, conn, statement)
-		if err == nil || !passing(err) || attempt == maxAttempts {
+		if err == nil || !EngineSQLite.Passing(err) || attempt == setUpAttempts {
 			return err
 		}
 		select {
-		case <-time.After(min(maxPause, minPause<<attempt)):
+		case <-time.After(time.Millisecond << min(attempt, 7)):
 		case <-ctx.Done():
 			return err
 		}

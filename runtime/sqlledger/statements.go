@@ -3,6 +3,8 @@ package sqlledger
 import (
 	"context"
 	"database/sql"
+
+	"github.com/idemgen/idemgen/runtime/internal/sqlcore"
 )
 
 // DBTX is what a statement runs on: a database, a connection or a transaction.
@@ -17,150 +19,32 @@ type DBTX interface {
 // have the fields that sqlc gives them, so that the emitted code converts
 // between the two, and does not compile when they drift apart. A statement
 // whose condition does not hold returns sql.ErrNoRows or 0 rows.
-type Statements interface {
-	Insert(context.Context, DBTX, InsertParams) (Claimed, error)
-	Read(context.Context, DBTX, ReadParams) (ReadRow, error)
-	TakeOver(context.Context, DBTX, TakeOverParams) (Claimed, error)
-	Reuse(context.Context, DBTX, ReuseParams) (Claimed, error)
-	Renew(context.Context, DBTX, RenewParams) (Claimed, error)
-	Complete(context.Context, DBTX, CompleteParams) (int64, error)
-	Lock(context.Context, DBTX, FenceParams) (int64, error)
-	Release(context.Context, DBTX, FenceParams) (int64, error)
-	EndLease(context.Context, DBTX, FenceParams) (int64, error)
-	SweepDue(context.Context, DBTX) (int64, error)
-	SweepDrop(context.Context, DBTX, SweepParams) (int64, error)
-	SweepDelete(context.Context, DBTX, SweepParams) (int64, error)
-	Counts(context.Context, DBTX) ([]CountsRow, error)
-	Erase(context.Context, DBTX, EraseParams) (int64, error)
-	SchemaVersion(context.Context, DBTX) (int64, error)
-	// Schema creates what is missing, one statement per element.
-	Schema() []string
-}
+type Statements = sqlcore.Statements[DBTX]
 
-// Claimed is what statements that claim return.
-type Claimed struct {
-	Generation int64
-	ClaimedAt  int64
-	LeaseUntil int64
-}
+// Parameters and rows of [Statements].
+type (
+	Claimed        = sqlcore.Claimed
+	InsertParams   = sqlcore.InsertParams
+	ReadParams     = sqlcore.ReadParams
+	ReadRow        = sqlcore.ReadRow
+	TakeOverParams = sqlcore.TakeOverParams
+	ReuseParams    = sqlcore.ReuseParams
+	RenewParams    = sqlcore.RenewParams
+	CompleteParams = sqlcore.CompleteParams
+	FenceParams    = sqlcore.FenceParams
+	SweepParams    = sqlcore.SweepParams
+	CountsRow      = sqlcore.CountsRow
+	EraseParams    = sqlcore.EraseParams
+)
 
-// InsertParams are a claim of an absent key. Durations are in milliseconds.
-type InsertParams struct {
-	Principal   string
-	Scope       string
-	Key         string
-	Operation   string
-	Policy      string
-	Fingerprint []byte
-	Owner       []byte
-	LeaseMs     int64
-	RetainMs    int64
-	GoneMs      int64
-}
+// SplitSchema splits an emitted schema into its statements.
+func SplitSchema(schema string) []string { return sqlcore.SplitSchema(schema) }
 
-// ReadParams are a primary key.
-type ReadParams struct {
-	Principal string
-	Scope     string
-	Key       string
-}
+// Engine is a database that a ledger works with.
+type Engine = sqlcore.Engine
 
-// ReadRow is a row and the time at which it was read.
-type ReadRow struct {
-	Operation       string
-	Policy          string
-	Fingerprint     []byte
-	Status          string
-	Generation      int64
-	Owner           []byte
-	ClaimedAt       int64
-	LeaseUntil      int64
-	ExpiresAt       int64
-	GoneAt          int64
-	ResponseStatus  int64
-	ResponseHeaders []byte
-	ResponseBody    []byte
-	Now             int64
-}
-
-// TakeOverParams are a claim of a row as it was seen.
-type TakeOverParams struct {
-	Owner          []byte
-	LeaseMs        int64
-	RetainMs       int64
-	GoneMs         int64
-	Principal      string
-	Scope          string
-	Key            string
-	SeenGeneration int64
-	SeenOwner      []byte
-}
-
-// ReuseParams are a claim that resets a row as it was seen.
-type ReuseParams struct {
-	Operation      string
-	Policy         string
-	Fingerprint    []byte
-	Owner          []byte
-	LeaseMs        int64
-	RetainMs       int64
-	GoneMs         int64
-	Principal      string
-	Scope          string
-	Key            string
-	SeenGeneration int64
-	SeenOwner      []byte
-}
-
-// RenewParams are a fence and the terms of its new lease.
-type RenewParams struct {
-	LeaseMs    int64
-	RetainMs   int64
-	GoneMs     int64
-	Principal  string
-	Scope      string
-	Key        string
-	Generation int64
-	Owner      []byte
-}
-
-// CompleteParams are a fence and the answer under it.
-type CompleteParams struct {
-	ResponseStatus  int64
-	ResponseHeaders []byte
-	ResponseBody    []byte
-	RetainMs        int64
-	GoneMs          int64
-	Principal       string
-	Scope           string
-	Key             string
-	Generation      int64
-	Owner           []byte
-}
-
-// FenceParams are a fence.
-type FenceParams struct {
-	Principal  string
-	Scope      string
-	Key        string
-	Generation int64
-	Owner      []byte
-}
-
-// SweepParams bound a sweep.
-type SweepParams struct {
-	MaxRows int64
-}
-
-// CountsRow is a number of rows of one operation in one state.
-type CountsRow struct {
-	Operation string
-	State     string
-	RowCount  int64
-}
-
-// EraseParams bound the erasing of a principal.
-type EraseParams struct {
-	Principal string
-	MaxRows   int64
-}
+// The engines.
+var (
+	EngineSQLite   = sqlcore.SQLite
+	EnginePostgres = sqlcore.Postgres
+)

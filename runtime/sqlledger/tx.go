@@ -19,7 +19,7 @@ const savepoint = "idemgen_handler"
 // Begin implements [runtime.TxLedger]. The transaction keeps one connection
 // until it ends.
 func (l *Ledger) Begin(ctx context.Context, f runtime.Fence, _ time.Duration) (begun runtime.Tx[*sql.Tx], held bool, err error) {
-	err = l.retry(ctx, "begin", func(ctx context.Context, _ int) error {
+	err = l.Retry(ctx, "begin", func(ctx context.Context, _ int) error {
 		t, ok, err := l.begin(ctx, f)
 		if ok {
 			begun, held = t, true
@@ -30,7 +30,7 @@ func (l *Ledger) Begin(ctx context.Context, f runtime.Fence, _ time.Duration) (b
 }
 
 func (l *Ledger) begin(ctx context.Context, f runtime.Fence) (*tx, bool, error) {
-	conn, err := l.writer.Conn(ctx)
+	conn, err := l.db.Conn(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -44,7 +44,7 @@ func (l *Ledger) begin(ctx context.Context, f runtime.Fence) (*tx, bool, error) 
 	t := &tx{ledger: l, conn: conn, tx: begun}
 	// The fenced write comes first: it locks the row, and on SQLite it makes
 	// the transaction the file's writer from the start.
-	n, err := l.statements.Lock(ctx, begun, fenceParams(f))
+	n, err := l.Statements.Lock(ctx, begun, l.FenceParams(f))
 	if err == nil && n > 0 {
 		_, err = begun.ExecContext(ctx, "SAVEPOINT "+savepoint)
 	}
@@ -68,26 +68,26 @@ func (t *tx) Handle() *sql.Tx { return t.tx }
 
 // Complete implements [runtime.Tx].
 func (t *tx) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, t.ledger.limit)
+	ctx, cancel := context.WithTimeout(ctx, t.ledger.Limit)
 	defer cancel()
 	if _, err := t.tx.ExecContext(ctx, "RELEASE SAVEPOINT "+savepoint); err != nil {
-		return false, ended(err)
+		return false, t.ended(err)
 	}
 	t.released = true
-	n, err := t.ledger.statements.Complete(ctx, t.tx, completeParams(c))
-	return n > 0, classify(err)
+	n, err := t.ledger.Statements.Complete(ctx, t.tx, t.ledger.CompleteParams(c))
+	return n > 0, t.ledger.Engine.Classify(err)
 }
 
 // Commit implements [runtime.Tx].
 func (t *tx) Commit(context.Context) error {
 	err := t.tx.Commit()
 	t.end(err)
-	return classify(err)
+	return t.ledger.Engine.Classify(err)
 }
 
 // Rollback implements [runtime.Tx].
 func (t *tx) Rollback(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, t.ledger.limit)
+	ctx, cancel := context.WithTimeout(ctx, t.ledger.Limit)
 	defer cancel()
 	var gone error
 	if !t.released {
@@ -96,16 +96,16 @@ func (t *tx) Rollback(ctx context.Context) error {
 	err := t.tx.Rollback()
 	t.end(errors.Join(gone, err))
 	if gone != nil {
-		return ended(gone)
+		return t.ended(gone)
 	}
-	return classify(err)
+	return t.ledger.Engine.Classify(err)
 }
 
 // ended is the class of an error on the savepoint: the transaction is gone,
 // unless the database cannot be reached, which ends it without our doing.
-func ended(err error) error {
-	if passing(err) || unavailable(err) {
-		return classify(err)
+func (t *tx) ended(err error) error {
+	if t.ledger.Engine.Unreachable(err) {
+		return t.ledger.Engine.Classify(err)
 	}
 	return fmt.Errorf("%w: %w", runtime.ErrTxEnded, err)
 }

@@ -26,7 +26,7 @@ var Schema string
 // checking the schema's version. It is safe to call at every start, by many
 // processes at once. The ledger is safe for concurrent use.
 func Open(ctx context.Context, db *sql.DB, opts ...sqlledger.Option) (*sqlledger.Ledger, error) {
-	return sqlledger.New(ctx, db, statements{New()}, opts...)
+	return sqlledger.New(ctx, db, sqlledger.EngineSQLite, statements{New()}, opts...)
 }
 
 // statements gives sqlledger the statements of this package. The parameters

@@ -82,9 +82,7 @@ func Run(t *testing.T, table string, open Open, pools func(t *testing.T, file st
 	t.Run("Tx", func(t *testing.T) {
 		ledgertest.RunTx(t, func(t *testing.T) ledgertest.TxHarness {
 			l, p := ledger(t)
-			return ledgertest.TxHarness{
-				Ledger: l, DB: p.Writer, Age: Age(t, p.Writer, table), ReadsBeside: p.Reader != nil,
-			}
+			return ledgertest.TxHarness{Ledger: l, DB: p.Writer, Reader: p.Reader, Age: Age(t, p.Writer, table)}
 		})
 	})
 }

@@ -172,5 +172,33 @@ WHERE (principal, scope, key) IN (
   AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
   AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER);
 
+-- name: Counts :many
+-- Counts rows by operation and by what they are at this moment. It reads the
+-- whole table: it is for operators, not for requests.
+SELECT
+  operation,
+  CAST(CASE
+    WHEN expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+      AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)) THEN 'expired'
+    WHEN status = 'completed' THEN 'completed'
+    WHEN lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) THEN 'stale'
+    ELSE 'pending'
+  END AS TEXT) AS state,
+  count(*) AS row_count
+FROM idempotency_keys
+GROUP BY 1, 2
+ORDER BY 1, 2;
+
+-- name: Erase :execrows
+-- Deletes rows of one principal, except those whose work is running: without
+-- its row a running claim could neither complete nor keep others out.
+DELETE FROM idempotency_keys
+WHERE (principal, scope, key) IN (
+    SELECT mine.principal, mine.scope, mine.key FROM idempotency_keys AS mine
+    WHERE mine.principal = sqlc.arg(principal)
+      AND (mine.status = 'completed' OR mine.lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
+    LIMIT sqlc.arg(max_rows)
+  );
+
 -- name: SchemaVersion :one
 SELECT version FROM idempotency_keys_schema WHERE id = 1;

@@ -26,7 +26,7 @@ var Schema string
 // checking the schema's version. It is safe to call at every start, by many
 // processes at once. The ledger is safe for concurrent use.
 func Open(ctx context.Context, db *sql.DB, opts ...sqlledger.Option) (*sqlledger.Ledger, error) {
-	return sqlledger.New(ctx, db, statements{New()}, opts...)
+	return sqlledger.New(ctx, db, sqlledger.EngineSQLite, statements{New()}, opts...)
 }
 
 // statements gives sqlledger the statements of this package. The parameters
@@ -90,4 +90,17 @@ func (s statements) SweepDelete(ctx context.Context, db sqlledger.DBTX, p sqlled
 
 func (s statements) SchemaVersion(ctx context.Context, db sqlledger.DBTX) (int64, error) {
 	return s.q.SchemaVersion(ctx, db)
+}
+
+func (s statements) Counts(ctx context.Context, db sqlledger.DBTX) ([]sqlledger.CountsRow, error) {
+	rows, err := s.q.Counts(ctx, db)
+	counts := make([]sqlledger.CountsRow, len(rows))
+	for i, row := range rows {
+		counts[i] = sqlledger.CountsRow(row)
+	}
+	return counts, err
+}
+
+func (s statements) Erase(ctx context.Context, db sqlledger.DBTX, p sqlledger.EraseParams) (int64, error) {
+	return s.q.Erase(ctx, db, EraseParams(p))
 }

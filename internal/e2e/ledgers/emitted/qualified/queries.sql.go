@@ -55,6 +55,53 @@ func (q *Queries) Complete(ctx context.Context, db DBTX, arg CompleteParams) (in
 	return result.RowsAffected()
 }
 
+const counts = `-- name: Counts :many
+SELECT
+  operation,
+  CAST(CASE
+    WHEN expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+      AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)) THEN 'expired'
+    WHEN status = 'completed' THEN 'completed'
+    WHEN lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) THEN 'stale'
+    ELSE 'pending'
+  END AS TEXT) AS state,
+  count(*) AS row_count
+FROM main.keys
+GROUP BY 1, 2
+ORDER BY 1, 2
+`
+
+type CountsRow struct {
+	Operation string
+	State     string
+	RowCount  int64
+}
+
+// Counts rows by operation and by what they are at this moment. It reads the
+// whole table: it is for operators, not for requests.
+func (q *Queries) Counts(ctx context.Context, db DBTX) ([]CountsRow, error) {
+	rows, err := db.QueryContext(ctx, counts)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []CountsRow
+	for rows.Next() {
+		var i CountsRow
+		if err := rows.Scan(&i.Operation, &i.State, &i.RowCount); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const endLease = `-- name: EndLease :execrows
 UPDATE main.keys SET
   lease_until = min(lease_until, CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
@@ -80,6 +127,31 @@ func (q *Queries) EndLease(ctx context.Context, db DBTX, arg EndLeaseParams) (in
 		arg.Generation,
 		arg.Owner,
 	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const erase = `-- name: Erase :execrows
+DELETE FROM main.keys
+WHERE (principal, scope, key) IN (
+    SELECT mine.principal, mine.scope, mine.key FROM main.keys AS mine
+    WHERE mine.principal = ?1
+      AND (mine.status = 'completed' OR mine.lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
+    LIMIT ?2
+  )
+`
+
+type EraseParams struct {
+	Principal string
+	MaxRows   int64
+}
+
+// Deletes rows of one principal, except those whose work is running: without
+// its row a running claim could neither complete nor keep others out.
+func (q *Queries) Erase(ctx context.Context, db DBTX, arg EraseParams) (int64, error) {
+	result, err := db.ExecContext(ctx, erase, arg.Principal, arg.MaxRows)
 	if err != nil {
 		return 0, err
 	}

@@ -10,7 +10,8 @@
 -- Whatever sets expires_at sets gone_at and sweep_at with it. sweep_at never
 -- lies before the end of the lease, so a sweep meets no live row.
 --
--- Text compares bytewise (the BINARY collation, SQLite's default).
+-- Text compares bytewise (the BINARY collation, SQLite's default), and a UTF-8
+-- database keeps its bytes as they are, valid or not.
 CREATE TABLE IF NOT EXISTS main.keys (
   principal TEXT NOT NULL,
   scope TEXT NOT NULL, -- '' or the operation's name
@@ -42,7 +43,10 @@ CREATE INDEX IF NOT EXISTS main.keys_sweep_at ON keys (sweep_at);
 -- at its start. Migrations between releases are plain SQL.
 CREATE TABLE IF NOT EXISTS main.keys_schema (
   id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
-  version INTEGER NOT NULL
+  version INTEGER NOT NULL,
+  -- A UTF-16 database rewrites bytes that are not valid text: two principals
+  -- that differ in them would be one. It is refused here, before it holds keys.
+  CONSTRAINT text_is_utf8 CHECK (length(CAST('a' AS BLOB)) = 1)
 ) STRICT;
 
 INSERT INTO main.keys_schema (id, version) VALUES (1, 1) ON CONFLICT (id) DO NOTHING;

@@ -1,4 +1,4 @@
-package sqlledger
+package sqlcore
 
 import (
 	"context"
@@ -9,18 +9,22 @@ import (
 // schemaVersion is the version of the schema that this release works with.
 const schemaVersion = 1
 
-// checkSchema creates the schema where it is missing and checks its version.
-// A schema that stands is only read, so that a start never waits for writers.
-func (l *Ledger) checkSchema(ctx context.Context) error {
+const schemaAttempts = 5
+
+// CheckSchema creates the schema where it is missing, unless it is managed by
+// somebody else, and checks its version. A schema that stands is only read, so
+// that a start never waits for writers.
+func (l *Core[DB]) CheckSchema(ctx context.Context, managed bool) error {
 	version, err := l.schemaVersion(ctx)
-	if err != nil && !l.checking {
-		if err := l.createSchema(ctx); err != nil {
-			return fmt.Errorf("idemgen: create the ledger's schema: %w", err)
+	for attempt := 1; err != nil && !managed && attempt <= schemaAttempts; attempt++ {
+		// Two processes that create a table at once may both be told that it
+		// exists, whatever "if not exists" says: so the whole is tried again.
+		if err = l.createSchema(ctx); err == nil {
+			version, err = l.schemaVersion(ctx)
 		}
-		version, err = l.schemaVersion(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("idemgen: read the version of the ledger's schema: %w", err)
+		return fmt.Errorf("idemgen: the ledger's schema cannot be created or read: %w", err)
 	}
 	if version != schemaVersion {
 		return fmt.Errorf("idemgen: the ledger's schema has version %d; this release works with version %d: migrate the table, or use the release that fits it", version, schemaVersion)
@@ -28,9 +32,9 @@ func (l *Ledger) checkSchema(ctx context.Context) error {
 	return nil
 }
 
-func (l *Ledger) schemaVersion(ctx context.Context) (version int64, err error) {
-	err = l.retry(ctx, "schema version", func(ctx context.Context, _ int) (err error) {
-		version, err = l.statements.SchemaVersion(ctx, l.writer)
+func (l *Core[DB]) schemaVersion(ctx context.Context) (version int64, err error) {
+	err = l.Retry(ctx, "schema version", func(ctx context.Context, _ int) (err error) {
+		version, err = l.Statements.SchemaVersion(ctx, l.Writer)
 		return err
 	})
 	return version, err
@@ -38,11 +42,10 @@ func (l *Ledger) schemaVersion(ctx context.Context) (version int64, err error) {
 
 // createSchema runs the schema's statements, each of which creates only what
 // is missing.
-func (l *Ledger) createSchema(ctx context.Context) error {
-	for _, statement := range l.statements.Schema() {
-		err := l.retry(ctx, "create schema", func(ctx context.Context, _ int) error {
-			_, err := l.writer.ExecContext(ctx, statement)
-			return err
+func (l *Core[DB]) createSchema(ctx context.Context) error {
+	for _, statement := range l.Statements.Schema() {
+		err := l.Retry(ctx, "create schema", func(ctx context.Context, _ int) error {
+			return l.Exec(ctx, statement)
 		})
 		if err != nil {
 			return err

@@ -1,0 +1,106 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Postgres is a PostgreSQL server on a unix socket in a folder of its own.
+type Postgres struct {
+	folder  string
+	binary  string
+	process *process
+}
+
+var postgresFolders = []string{"/usr/lib/postgresql/*/bin"}
+
+// StartPostgres creates a cluster and starts it. Call Stop at the end.
+func StartPostgres() (_ *Postgres, err error) {
+	initdb, err := install("initdb", postgresFolders, "postgresql")
+	if err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp("", "postgres-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Postgres{folder: folder, binary: filepath.Join(filepath.Dir(initdb), "postgres")}
+	defer func() {
+		if err != nil {
+			s.Stop()
+		}
+	}()
+	for _, dir := range []string{s.folder, s.data(), s.socket()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		if err := own("postgres", dir); err != nil {
+			return nil, err
+		}
+	}
+	if err := run("postgres", initdb, "-D", s.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"); err != nil {
+		return nil, err
+	}
+	return s, s.Start()
+}
+
+func (s *Postgres) data() string   { return filepath.Join(s.folder, "data") }
+func (s *Postgres) socket() string { return filepath.Join(s.folder, "socket") }
+
+// Start starts the server again after it was killed.
+func (s *Postgres) Start() (err error) {
+	s.process, err = begin("postgres", s.binary, "-D", s.data(),
+		"-c", "listen_addresses=", "-c", "unix_socket_directories="+s.socket(), "-c", "max_connections=700",
+		"-c", "fsync=on", "-c", "log_min_messages=fatal")
+	if err != nil {
+		return err
+	}
+	return s.process.await(func() error {
+		conn, err := pgx.Connect(context.Background(), s.DSN("postgres"))
+		if err != nil {
+			return err
+		}
+		return conn.Close(context.Background())
+	})
+}
+
+// Kill ends the server and all its connections as a crash would.
+func (s *Postgres) Kill() { s.process.signal(syscall.SIGKILL) }
+
+// Stop ends the server and removes its folder.
+func (s *Postgres) Stop() {
+	if s.process != nil {
+		s.process.signal(syscall.SIGINT)
+	}
+	os.RemoveAll(s.folder)
+}
+
+// Socket is the folder of the server's socket; its port is 5432.
+func (s *Postgres) Socket() string { return s.socket() }
+
+// DSN is the connection string of a database. Options are further settings, as
+// in "timezone=Asia/Tokyo".
+func (s *Postgres) DSN(database string, options ...string) string {
+	dsn := fmt.Sprintf("host=%s user=postgres dbname=%s", s.socket(), database)
+	for _, option := range options {
+		dsn += " " + option
+	}
+	return dsn
+}
+
+// Create creates an empty database.
+func (s *Postgres) Create(database string) error {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, s.DSN("postgres"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{database}.Sanitize())
+	return err
+}

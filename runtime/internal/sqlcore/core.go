@@ -1,0 +1,242 @@
+// Package sqlcore is what the ledgers on database/sql and on pgx have in common:
+// everything but their drivers' transactions. It turns transitions into
+// statements, limits and retries them, and recognises its own writes.
+package sqlcore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/idemgen/idemgen/runtime"
+)
+
+// DefaultLimit is the time limit of a statement.
+const DefaultLimit = 5 * time.Second
+
+// Core implements [runtime.OperatorLedger] on statements that run on a DB. Its
+// fields are set before its first use; then it is safe for concurrent use.
+type Core[DB any] struct {
+	Writer     DB
+	Reader     DB // may be the writer
+	Statements Statements[DB]
+	Engine     Engine
+	Limit      time.Duration // of each statement, its retries included
+	Exec       func(ctx context.Context, statement string) error
+
+	mu      sync.Mutex
+	onRetry []func(ctx context.Context, statement string, err error)
+}
+
+// NotifyRetry implements [runtime.RetryNotifier].
+func (l *Core[DB]) NotifyRetry(f func(ctx context.Context, statement string, err error)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.onRetry = append(l.onRetry, f)
+}
+
+// Insert implements [runtime.Ledger].
+func (l *Core[DB]) Insert(ctx context.Context, c runtime.Claim) (runtime.Claimed, bool, error) {
+	return l.claim(ctx, "insert", c, func(ctx context.Context) (Claimed, error) {
+		return l.Statements.Insert(ctx, l.Writer, InsertParams{
+			Principal: l.Engine.principal(c.Principal), Scope: c.Scope, Key: c.Key,
+			Operation: c.Operation, Policy: c.Policy, Fingerprint: c.Fingerprint[:], Owner: c.Owner[:],
+			LeaseMs: c.Lease.Milliseconds(), RetainMs: c.Retain.Milliseconds(), GoneMs: c.Gone.Milliseconds(),
+		})
+	})
+}
+
+// Read implements [runtime.Ledger].
+func (l *Core[DB]) Read(ctx context.Context, id runtime.ID) (row runtime.Row, found bool, err error) {
+	err = l.Retry(ctx, "read", func(ctx context.Context, _ int) error {
+		r, err := l.Statements.Read(ctx, l.Reader, ReadParams{Principal: l.Engine.principal(id.Principal), Scope: id.Scope, Key: id.Key})
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		found = true
+		row, err = r.row()
+		return err
+	})
+	return row, found && err == nil, err
+}
+
+// row is the row as the runtime sees it.
+func (r *ReadRow) row() (runtime.Row, error) {
+	row := runtime.Row{
+		Operation: r.Operation, Policy: r.Policy, Completed: r.Status == "completed", Generation: r.Generation,
+		ClaimedAt: r.ClaimedAt, LeaseUntil: r.LeaseUntil, ExpiresAt: r.ExpiresAt, GoneAt: r.GoneAt, Now: r.Now,
+		Answer: runtime.StoredAnswer{Status: int(r.ResponseStatus), Headers: r.ResponseHeaders, Body: r.ResponseBody},
+	}
+	if copy(row.Fingerprint[:], r.Fingerprint) != len(row.Fingerprint) || copy(row.Owner[:], r.Owner) != len(row.Owner) {
+		return row, fmt.Errorf("idemgen: a row of the ledger is corrupt: fingerprint of %d bytes, owner of %d", len(r.Fingerprint), len(r.Owner))
+	}
+	return row, nil
+}
+
+// TakeOver implements [runtime.Ledger].
+func (l *Core[DB]) TakeOver(ctx context.Context, seen runtime.Fence, c runtime.Claim) (runtime.Claimed, bool, error) {
+	return l.retake(ctx, "take over", c, func(ctx context.Context) (Claimed, error) {
+		return l.Statements.TakeOver(ctx, l.Writer, TakeOverParams{
+			Owner:   c.Owner[:],
+			LeaseMs: c.Lease.Milliseconds(), RetainMs: c.Retain.Milliseconds(), GoneMs: c.Gone.Milliseconds(),
+			Principal: l.Engine.principal(c.Principal), Scope: c.Scope, Key: c.Key,
+			SeenGeneration: seen.Generation, SeenOwner: seen.Owner[:],
+		})
+	})
+}
+
+// Reuse implements [runtime.Ledger].
+func (l *Core[DB]) Reuse(ctx context.Context, seen runtime.Fence, c runtime.Claim) (runtime.Claimed, bool, error) {
+	return l.retake(ctx, "reuse", c, func(ctx context.Context) (Claimed, error) {
+		return l.Statements.Reuse(ctx, l.Writer, ReuseParams{
+			Operation: c.Operation, Policy: c.Policy, Fingerprint: c.Fingerprint[:], Owner: c.Owner[:],
+			LeaseMs: c.Lease.Milliseconds(), RetainMs: c.Retain.Milliseconds(), GoneMs: c.Gone.Milliseconds(),
+			Principal: l.Engine.principal(c.Principal), Scope: c.Scope, Key: c.Key,
+			SeenGeneration: seen.Generation, SeenOwner: seen.Owner[:],
+		})
+	})
+}
+
+// claim runs a statement that claims.
+func (l *Core[DB]) claim(ctx context.Context, name string, c runtime.Claim, statement func(context.Context) (Claimed, error)) (claimed runtime.Claimed, won bool, err error) {
+	err = l.Retry(ctx, name, func(ctx context.Context, _ int) error {
+		r, err := statement(ctx)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		won = err == nil
+		claimed = runtime.Claimed{
+			Generation: r.Generation, ClaimedAt: r.ClaimedAt, LeaseUntil: r.LeaseUntil,
+			Now: r.LeaseUntil - c.Lease.Milliseconds(),
+		}
+		return err
+	})
+	if !won || err != nil {
+		return runtime.Claimed{}, false, err
+	}
+	return claimed, true, nil
+}
+
+// retake is claim for statements that claim a row as it was seen. One that
+// finds the row changed may have changed it itself, when its answer was lost
+// and it was sent again, by this package or by database/sql: then the row
+// carries this claim's owner token.
+func (l *Core[DB]) retake(ctx context.Context, name string, c runtime.Claim, statement func(context.Context) (Claimed, error)) (runtime.Claimed, bool, error) {
+	claimed, won, err := l.claim(ctx, name, c, statement)
+	if won || err != nil {
+		return claimed, won, err
+	}
+	row, found, err := l.Read(ctx, c.ID)
+	if err != nil || !found || row.Completed || row.Owner != c.Owner {
+		return runtime.Claimed{}, false, err
+	}
+	return runtime.Claimed{
+		Generation: row.Generation, ClaimedAt: row.ClaimedAt, LeaseUntil: row.LeaseUntil, Now: row.Now,
+	}, true, nil
+}
+
+// Renew implements [runtime.Ledger].
+func (l *Core[DB]) Renew(ctx context.Context, f runtime.Fence, terms runtime.Terms) (claimed runtime.Claimed, held bool, err error) {
+	err = l.Retry(ctx, "renew", func(ctx context.Context, _ int) error {
+		r, err := l.Statements.Renew(ctx, l.Writer, RenewParams{
+			LeaseMs: terms.Lease.Milliseconds(), RetainMs: terms.Retain.Milliseconds(), GoneMs: terms.Gone.Milliseconds(),
+			Principal: l.Engine.principal(f.Principal), Scope: f.Scope, Key: f.Key, Generation: f.Generation, Owner: f.Owner[:],
+		})
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		held = err == nil
+		claimed = runtime.Claimed{
+			Generation: r.Generation, ClaimedAt: r.ClaimedAt, LeaseUntil: r.LeaseUntil,
+			Now: r.LeaseUntil - terms.Lease.Milliseconds(),
+		}
+		return err
+	})
+	return claimed, held && err == nil, err
+}
+
+// Complete implements [runtime.Ledger].
+func (l *Core[DB]) Complete(ctx context.Context, c runtime.Completion) (stands bool, err error) {
+	err = l.Retry(ctx, "complete", func(ctx context.Context, _ int) error {
+		n, err := l.Statements.Complete(ctx, l.Writer, l.CompleteParams(c))
+		if err != nil || n > 0 {
+			stands = err == nil
+			return err
+		}
+		// Not pending under this fence: unless it has completed already.
+		row, found, err := l.Read(ctx, c.ID)
+		stands = err == nil && found && row.Completed && row.Generation == c.Generation && row.Owner == c.Owner
+		return err
+	})
+	return stands && err == nil, err
+}
+
+// CompleteParams are the parameters of a completion.
+func (l *Core[DB]) CompleteParams(c runtime.Completion) CompleteParams {
+	return CompleteParams{
+		ResponseStatus: int64(c.Answer.Status), ResponseHeaders: c.Answer.Headers, ResponseBody: c.Answer.Body,
+		RetainMs: c.Retain.Milliseconds(), GoneMs: c.Gone.Milliseconds(),
+		Principal: l.Engine.principal(c.Principal), Scope: c.Scope, Key: c.Key, Generation: c.Generation, Owner: c.Owner[:],
+	}
+}
+
+// FenceParams are the parameters of a fence.
+func (l *Core[DB]) FenceParams(f runtime.Fence) FenceParams {
+	return FenceParams{Principal: l.Engine.principal(f.Principal), Scope: f.Scope, Key: f.Key, Generation: f.Generation, Owner: f.Owner[:]}
+}
+
+// Release implements [runtime.Ledger]. A repeated release finds no row of its
+// own: whether the first attempt deleted it or another claim has it, it is no
+// longer held.
+func (l *Core[DB]) Release(ctx context.Context, f runtime.Fence) (held bool, err error) {
+	err = l.Retry(ctx, "release", func(ctx context.Context, attempt int) error {
+		n, err := l.Statements.Release(ctx, l.Writer, l.FenceParams(f))
+		if err != nil || n > 0 || attempt == 1 {
+			held = err == nil && n > 0
+			return err
+		}
+		_, found, err := l.Read(ctx, f.ID)
+		held = err == nil && !found
+		return err
+	})
+	return held && err == nil, err
+}
+
+// EndLease implements [runtime.Ledger].
+func (l *Core[DB]) EndLease(ctx context.Context, f runtime.Fence) (held bool, err error) {
+	err = l.Retry(ctx, "end lease", func(ctx context.Context, _ int) error {
+		n, err := l.Statements.EndLease(ctx, l.Writer, l.FenceParams(f))
+		held = n > 0
+		return err
+	})
+	return held && err == nil, err
+}
+
+// Sweep implements [runtime.Ledger]. Nothing is written when nothing is due.
+func (l *Core[DB]) Sweep(ctx context.Context, limit int) (swept int, err error) {
+	if limit <= 0 {
+		// SQLite takes a negative LIMIT for none.
+		return 0, nil
+	}
+	err = l.Retry(ctx, "sweep", func(ctx context.Context, _ int) error {
+		due, err := l.Statements.SweepDue(ctx, l.Reader)
+		if err != nil || due == 0 {
+			return err
+		}
+		dropped, err := l.Statements.SweepDrop(ctx, l.Writer, SweepParams{MaxRows: int64(limit - swept)})
+		if err != nil {
+			return err
+		}
+		swept += int(dropped)
+		deleted, err := l.Statements.SweepDelete(ctx, l.Writer, SweepParams{MaxRows: int64(limit - swept)})
+		swept += int(deleted)
+		return err
+	})
+	return swept, err
+}

@@ -1,0 +1,84 @@
+package sqlcore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/idemgen/idemgen/runtime"
+)
+
+// Engine is what the core must know of a database.
+type Engine struct {
+	// Class gives the class of an error of the database or its driver.
+	Class func(error) Class
+	// Principal is the form in which the engine's text column holds any
+	// bytes, one form for each principal; nil keeps them as they are.
+	Principal func(string) string
+	// NoWait says that statements never wait for a row's lock, but fail as
+	// Locked at once, so that waiting means to send them again.
+	NoWait bool
+}
+
+// Class is what an error of a statement means for the next attempt.
+type Class int
+
+const (
+	Final  Class = iota // the statement will fail again
+	Retry               // it may succeed at once; it may have succeeded
+	Locked              // another transaction holds the row
+	Down                // the database, not the statement, is the reason
+)
+
+// class adds to the engine's own classes those of any engine.
+func (e Engine) class(err error) Class {
+	// The type, and not the interface net.Error: errors of databases that are
+	// no network's have its methods too (ncruces/go-sqlite3).
+	var network *net.OpError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, sql.ErrConnDone):
+		return Down
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, net.ErrClosed), errors.As(err, &network):
+		return Retry
+	}
+	return e.Class(err)
+}
+
+// Passing reports whether a statement that failed may well succeed at once.
+func (e Engine) Passing(err error) bool {
+	class := e.class(err)
+	return class == Retry || class == Locked && e.NoWait
+}
+
+// Unreachable reports whether the database may have ended a transaction by
+// losing its connection, and not because somebody ended it.
+func (e Engine) Unreachable(err error) bool {
+	class := e.class(err)
+	return class == Retry || class == Down
+}
+
+// Classify gives an error the class that the runtime acts on.
+func (e Engine) Classify(err error) error {
+	if err == nil || errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrRowLocked) || errors.Is(err, runtime.ErrTxEnded) {
+		return err
+	}
+	switch e.class(err) {
+	case Locked:
+		return fmt.Errorf("%w: %w", runtime.ErrRowLocked, err)
+	case Retry, Down:
+		return fmt.Errorf("%w: %w", runtime.ErrUnavailable, err)
+	}
+	return fmt.Errorf("idemgen: ledger: %w", err)
+}
+
+func (e Engine) principal(p string) string {
+	if e.Principal == nil {
+		return p
+	}
+	return e.Principal(p)
+}

@@ -1,0 +1,43 @@
+package sqlcore
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+const (
+	maxAttempts = 20
+	minPause    = time.Millisecond
+	maxPause    = 200 * time.Millisecond
+)
+
+// Retry runs a statement under the ledger's time limit, again after errors
+// that pass. attempt counts from 1. Its error is classified.
+func (l *Core[DB]) Retry(ctx context.Context, name string, statement func(ctx context.Context, attempt int) error) error {
+	ctx, cancel := context.WithTimeout(ctx, l.Limit)
+	defer cancel()
+	for attempt := 1; ; attempt++ {
+		err := statement(ctx, attempt)
+		if err == nil || !l.Engine.Passing(err) || ctx.Err() != nil || attempt == maxAttempts {
+			return l.Engine.Classify(err)
+		}
+		l.notify(ctx, name, err)
+		ceiling := min(maxPause, minPause<<min(attempt, 8))
+		select {
+		case <-time.After(minPause + rand.N(ceiling)):
+		case <-ctx.Done():
+			return l.Engine.Classify(err)
+		}
+	}
+}
+
+func (l *Core[DB]) notify(ctx context.Context, name string, err error) {
+	l.mu.Lock()
+	observers := slices.Clone(l.onRetry)
+	l.mu.Unlock()
+	for _, f := range observers {
+		f(ctx, name, err)
+	}
+}
