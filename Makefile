@@ -2,6 +2,7 @@
 
 GO ?= go
 MODULES := . example internal/e2e bench
+LEDGERS := sqlite postgres/pgx postgres/sql mysql
 SQLC := .tmp/sqlc
 STATICCHECK := .tmp/staticcheck
 
@@ -24,12 +25,12 @@ lint: $(STATICCHECK) ## gofmt, go vet and staticcheck
 
 .PHONY: check
 check: $(SQLC) ## generated files are what the generators make today
-	cd queries/sqlite && $(CURDIR)/$(SQLC) diff
+	for d in $(LEDGERS); do (cd queries/$$d && $(CURDIR)/$(SQLC) diff) || exit 1; done
 	cd example && GOWORK=off $(GO) tool idemgen check ./...
 
 .PHONY: generate
 generate: $(SQLC) ## make the generated files again
-	cd queries/sqlite && $(CURDIR)/$(SQLC) generate
+	for d in $(LEDGERS); do (cd queries/$$d && $(CURDIR)/$(SQLC) generate) || exit 1; done
 	cd example && GOWORK=off $(GO) generate ./...
 
 .PHONY: demo

@@ -34,7 +34,7 @@ var variants = []struct{ goPackage, table string }{
 
 func emit(t testing.TB, goPackage, table string) map[string][]byte {
 	t.Helper()
-	emitted, err := queries.Emit("sqlite", goPackage, table)
+	emitted, err := queries.Emit("sqlite", "sql", goPackage, table)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestEmitOfASchema(t *testing.T) {
 
 func TestEmitOfAnUnknownEngine(t *testing.T) {
 	for _, engine := range []string{"", "oracle", "SQLite", "sqlite/..", "../sqlite"} {
-		if emitted, err := queries.Emit(engine, "ledger", "idempotency_keys"); err == nil || emitted != nil {
+		if emitted, err := queries.Emit(engine, "sql", "ledger", "idempotency_keys"); err == nil || emitted != nil {
 			t.Errorf("engine %q gives %d files, %v; want an error", engine, len(emitted), err)
 		}
 	}

@@ -79,8 +79,9 @@ type Tx[T any] interface {
 	Handle() T
 
 	// Complete stores the answer inside the transaction. It returns
-	// [ErrTxEnded] when the transaction ended behind the ledger's back, and
-	// false when the fence does not hold.
+	// [ErrTxEnded] when the transaction ended behind the ledger's back,
+	// [ErrTxFailed] when it can only be rolled back, and false when the fence
+	// does not hold.
 	Complete(ctx context.Context, c Completion) (bool, error)
 
 	// Commit ends the transaction. After an error the outcome is unknown.
@@ -183,6 +184,10 @@ var (
 	// ErrUnavailable says that the ledger could not be reached, or that a
 	// lock on the whole database did not come.
 	ErrUnavailable = errors.New("idemgen: the ledger is unavailable")
+
+	// ErrTxFailed says that a statement of the handler failed inside a
+	// transaction, which can only be rolled back since.
+	ErrTxFailed = errors.New("idemgen: the transaction has failed")
 
 	// ErrTxEnded says that a transaction ended behind the ledger's back.
 	ErrTxEnded = errors.New("idemgen: the transaction had ended before its ledger ended it")

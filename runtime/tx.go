@@ -63,6 +63,10 @@ func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcom
 	switch {
 	case errors.Is(err, ErrTxEnded):
 		return t.rollBack(ctx, h, call, out)
+	case errors.Is(err, ErrTxFailed):
+		// The handler passed over the failure of a statement of its own.
+		out.err, out.answer, out.as = err, errorAnswer(t.policy.Errors, err), t.policy.Failure
+		return t.rollBack(ctx, h, call, out)
 	case err != nil && passing(err):
 		out.err, out.as = &Error{Status: 503, Code: CodeLedgerUnavailable, RetryAfter: retryAtOnce, Cause: err,
 			Message: "The request took no effect, because its answer could not be recorded. Retry with the same key."}, FailureRelease

@@ -321,6 +321,17 @@ func TestTxCompletionThatFails(t *testing.T) {
 	})
 }
 
+// A handler that passes over the failure of one of its statements has failed.
+func TestTxWithAFailedStatement(t *testing.T) {
+	g, l := newRig(t), &txLedger{complete: runtime.ErrTxFailed}
+	h := g.transacted(l, txPolicy(), bookOne)
+	wantCode(t, do(h, request("k", "")), 500, "internal_error")
+	wantBook(t, l)
+	if do(h, request("k", "")); g.runs != 2 {
+		t.Errorf("%d runs", g.runs)
+	}
+}
+
 func TestTxNeedsAKey(t *testing.T) {
 	g := newRig(t)
 	p := txPolicy()

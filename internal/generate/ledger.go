@@ -73,7 +73,7 @@ func (r *run) ledgersOf(p *spec.Package) {
 
 // emit adds the files of a ledger package.
 func (r *run) emit(l *ledger) error {
-	files, err := queries.Emit(l.engine, filepath.Base(l.folder), l.table)
+	files, err := queries.Emit(l.engine, l.spec.Driver, filepath.Base(l.folder), l.table)
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.spec.Pos, err)
 	}

@@ -85,9 +85,9 @@ func (r *run) abandon(folders []string, visited []*spec.Package) {
 func sqlcNames() map[string]bool {
 	names := map[string]bool{}
 	for _, engine := range []string{"sqlite", "postgres", "mysql"} {
-		files, err := queries.Emit(engine, "ledger", "idempotency_keys")
+		files, err := queries.Emit(engine, "sql", "ledger", "idempotency_keys")
 		if err != nil {
-			continue // not built yet in this release, so there are no files of it
+			continue // no such ledger, so there are no files of it
 		}
 		for name := range files {
 			names[name] = true

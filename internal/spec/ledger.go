@@ -54,7 +54,7 @@ func resolveLedger(d *Draft, a *arguments) (*Ledger, Problems) {
 	}
 	if table := a.Ledger.Table; table.given() {
 		ledger.Table = table.V
-		if err := CheckTable(table.V); err != nil {
+		if err := CheckTable(table.V, ledger.Engines...); err != nil {
 			report(table.Pos, CodeLedger, "%s", err)
 		}
 	}

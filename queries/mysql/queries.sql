@@ -137,6 +137,22 @@ SET
   k.sweep_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(retain_ms) AS SIGNED)
 WHERE k.generation = sqlc.arg(generation) AND k.owner = sqlc.arg(owner) AND k.status = 'pending';
 
+-- name: CompleteLocked :execrows
+-- Is Complete in the transaction that holds the row's shared lock, which becomes
+-- an exclusive one. It waits for others with a shared lock, who let go of it at
+-- once: inserts of duplicates, and transactions whose fence does not hold.
+UPDATE idempotency_keys AS k
+SET
+  k.status = 'completed',
+  k.response_status = sqlc.arg(response_status),
+  k.response_headers = sqlc.arg(response_headers),
+  k.response_body = sqlc.arg(response_body),
+  k.expires_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(retain_ms) AS SIGNED),
+  k.gone_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(retain_ms) AS SIGNED) + CAST(sqlc.arg(gone_ms) AS SIGNED),
+  k.sweep_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(retain_ms) AS SIGNED)
+WHERE k.principal = sqlc.arg(principal) AND k.scope = sqlc.arg(scope) AND k.`key` = sqlc.arg(k)
+  AND k.generation = sqlc.arg(generation) AND k.owner = sqlc.arg(owner) AND k.status = 'pending';
+
 -- name: Lock :one
 -- Tests the fence at the start of a handler's transaction and keeps every other
 -- writer off the row until it ends. The lock is a shared one, so that the insert

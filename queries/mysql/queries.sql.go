@@ -61,6 +61,57 @@ func (q *Queries) Complete(ctx context.Context, db DBTX, arg CompleteParams) (in
 	return result.RowsAffected()
 }
 
+const completeLocked = `-- name: CompleteLocked :execrows
+UPDATE idempotency_keys AS k
+SET
+  k.status = 'completed',
+  k.response_status = ?,
+  k.response_headers = ?,
+  k.response_body = ?,
+  k.expires_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(? AS SIGNED),
+  k.gone_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(? AS SIGNED) + CAST(? AS SIGNED),
+  k.sweep_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(? AS SIGNED)
+WHERE k.principal = ? AND k.scope = ? AND k.` + "`" + `key` + "`" + ` = ?
+  AND k.generation = ? AND k.owner = ? AND k.status = 'pending'
+`
+
+type CompleteLockedParams struct {
+	ResponseStatus  int64
+	ResponseHeaders []byte
+	ResponseBody    []byte
+	RetainMs        int64
+	GoneMs          int64
+	Principal       []byte
+	Scope           []byte
+	K               []byte
+	Generation      int64
+	Owner           []byte
+}
+
+// Is Complete in the transaction that holds the row's shared lock, which becomes
+// an exclusive one. It waits for others with a shared lock, who let go of it at
+// once: inserts of duplicates, and transactions whose fence does not hold.
+func (q *Queries) CompleteLocked(ctx context.Context, db DBTX, arg CompleteLockedParams) (int64, error) {
+	result, err := db.ExecContext(ctx, completeLocked,
+		arg.ResponseStatus,
+		arg.ResponseHeaders,
+		arg.ResponseBody,
+		arg.RetainMs,
+		arg.RetainMs,
+		arg.GoneMs,
+		arg.RetainMs,
+		arg.Principal,
+		arg.Scope,
+		arg.K,
+		arg.Generation,
+		arg.Owner,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 const counts = `-- name: Counts :many
 SELECT
   operation,

@@ -9,12 +9,12 @@
 -- Whatever sets expires_at sets gone_at and sweep_at with it. sweep_at never
 -- lies before the end of the lease, so a sweep meets no live row.
 --
--- What clients and callers choose is kept as bytes: a principal may be any bytes,
--- of which text would refuse some. Other text compares bytewise (COLLATE "C").
+-- Text compares bytewise (COLLATE "C"). A principal that text cannot hold, with
+-- a NUL or invalid UTF-8, is written in hex behind "hex:".
 CREATE TABLE IF NOT EXISTS idempotency_keys (
-  principal BYTEA NOT NULL,
-  scope BYTEA NOT NULL, -- '' or the operation's name
-  key BYTEA NOT NULL,
+  principal TEXT COLLATE "C" NOT NULL,
+  scope TEXT COLLATE "C" NOT NULL, -- '' or the operation's name
+  key TEXT COLLATE "C" NOT NULL,
   operation TEXT COLLATE "C" NOT NULL, -- who wrote the row
   policy TEXT COLLATE "C" NOT NULL, -- the rule of the fingerprint
   fingerprint BYTEA NOT NULL CHECK (octet_length(fingerprint) = 32),

@@ -57,7 +57,7 @@ var keyCases = []testCase{
 			runtime.ID{Principal: "a", Scope: "b", Key: "c"}, runtime.ID{Principal: "a", Scope: "bc", Key: "c"},
 			runtime.ID{Principal: "ab", Scope: "c", Key: "c"}, runtime.ID{Principal: "a/b", Key: "c"},
 			runtime.ID{Principal: "a", Key: "b/c"}, runtime.ID{Principal: "a\x00b", Key: "c"},
-			runtime.ID{Principal: "a", Scope: "\x00b", Key: "c"}, runtime.ID{Principal: "c", Key: "a"},
+			runtime.ID{Principal: "a", Scope: "/b", Key: "c"}, runtime.ID{Principal: "c", Key: "a"},
 		)
 	}},
 	{"may have 255 bytes in each part", func(s *suite) {

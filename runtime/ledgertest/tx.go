@@ -362,7 +362,7 @@ var txRaceCases = []txCase{
 func (s *txSuite) request(c runtime.Claim, effect string) error {
 	claimed, won, err := s.ledger.Insert(ctx(), c)
 	if err != nil || !won {
-		return fmt.Errorf("Insert = %v, %w", won, err)
+		return fmt.Errorf("insert reports %v, %w", won, err)
 	}
 	return s.work(fence(c, claimed.Generation), effect, errors.New("fenced out"))
 }

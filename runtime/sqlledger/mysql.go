@@ -25,6 +25,8 @@ type MySQLStatements interface {
 	Renew(context.Context, DBTX, RenewParams) (int64, error)
 	Read(context.Context, DBTX, ReadParams) (ReadRow, error)
 	Complete(context.Context, DBTX, CompleteParams) (int64, error)
+	// CompleteLocked is Complete in a transaction that began with Lock.
+	CompleteLocked(context.Context, DBTX, CompleteParams) (int64, error)
 	Lock(context.Context, DBTX, FenceParams) (int64, error)
 	Release(context.Context, DBTX, FenceParams) (int64, error)
 	EndLease(context.Context, DBTX, FenceParams) (int64, error)

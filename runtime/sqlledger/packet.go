@@ -17,9 +17,13 @@ const (
 // that the server takes is refused before it is sent: the server would close
 // the connection, which cannot be told from one that broke by itself.
 func (m *mysql) Complete(ctx context.Context, db DBTX, p CompleteParams) (int64, error) {
+	complete := m.MySQLStatements.Complete
+	if _, ok := db.(*sql.Tx); ok {
+		complete = m.CompleteLocked
+	}
 	plain := int64(len(p.ResponseHeaders) + len(p.ResponseBody))
 	if plain <= smallPacket-besidePacket {
-		return m.MySQLStatements.Complete(ctx, db, p)
+		return complete(ctx, db, p)
 	}
 	quoted := plain + escapes(p.ResponseHeaders) + escapes(p.ResponseBody)
 	limit := m.packet.Load()
@@ -36,7 +40,7 @@ func (m *mysql) Complete(ctx context.Context, db DBTX, p CompleteParams) (int64,
 	case quoted+besidePacket > limit:
 		db = prepared{db}
 	}
-	return m.MySQLStatements.Complete(ctx, db, p)
+	return complete(ctx, db, p)
 }
 
 // escapes is how many bytes are added to a value when the driver writes it into

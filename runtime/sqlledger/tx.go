@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/idemgen/idemgen/runtime"
@@ -35,18 +34,30 @@ func (l *Ledger) begin(ctx context.Context, f runtime.Fence) (*tx, bool, error) 
 		return nil, false, err
 	}
 	// A context that ends would make database/sql roll back by itself, behind
-	// the handler's back.
-	begun, err := conn.BeginTx(context.WithoutCancel(ctx), nil)
+	// the handler's back. Until the handler has the transaction it ends with
+	// the limit all the same: a driver that begins as a writer waits for the
+	// lock here, one of SQLite's for a minute where nothing is set.
+	lifetime, end := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, end)
+	t := &tx{ledger: l, conn: conn, release: end}
+	begun, err := conn.BeginTx(lifetime, nil)
 	if err != nil {
-		conn.Close()
+		if l.Engine.Passing(err) {
+			t.end(nil) // BEGIN did nothing
+		} else {
+			t.end(err)
+		}
 		return nil, false, err
 	}
-	t := &tx{ledger: l, conn: conn, tx: begun}
+	t.tx = begun
 	// The fenced write comes first: it locks the row, and on SQLite it makes
 	// the transaction the file's writer from the start.
 	n, err := l.Statements.Lock(ctx, begun, l.FenceParams(f))
 	if err == nil && n > 0 {
 		_, err = begun.ExecContext(ctx, "SAVEPOINT "+savepoint)
+	}
+	if !stop() && err == nil {
+		err = ctx.Err()
 	}
 	if err != nil || n == 0 {
 		t.end(begun.Rollback())
@@ -60,7 +71,8 @@ type tx struct {
 	ledger   *Ledger
 	conn     *sql.Conn
 	tx       *sql.Tx
-	released bool // the savepoint: only our own statements follow
+	release  context.CancelFunc // of the context that tx was begun under
+	released bool               // the savepoint: only our own statements follow
 }
 
 // Handle implements [runtime.Tx].
@@ -68,12 +80,14 @@ func (t *tx) Handle() *sql.Tx { return t.tx }
 
 // Complete implements [runtime.Tx].
 func (t *tx) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
+	if !t.released {
+		if err := t.onSavepoint(ctx, "RELEASE SAVEPOINT "); err != nil {
+			return false, t.ledger.Engine.SavepointError(err)
+		}
+		t.released = true
+	}
 	ctx, cancel := context.WithTimeout(ctx, t.ledger.Limit)
 	defer cancel()
-	if _, err := t.tx.ExecContext(ctx, "RELEASE SAVEPOINT "+savepoint); err != nil {
-		return false, t.ended(err)
-	}
-	t.released = true
 	n, err := t.ledger.Statements.Complete(ctx, t.tx, t.ledger.CompleteParams(c))
 	return n > 0, t.ledger.Engine.Classify(err)
 }
@@ -87,27 +101,25 @@ func (t *tx) Commit(context.Context) error {
 
 // Rollback implements [runtime.Tx].
 func (t *tx) Rollback(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, t.ledger.Limit)
-	defer cancel()
 	var gone error
 	if !t.released {
-		_, gone = t.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT "+savepoint)
+		gone = t.onSavepoint(ctx, "ROLLBACK TO SAVEPOINT ")
 	}
 	err := t.tx.Rollback()
 	t.end(errors.Join(gone, err))
 	if gone != nil {
-		return t.ended(gone)
+		return t.ledger.Engine.SavepointError(gone)
 	}
 	return t.ledger.Engine.Classify(err)
 }
 
-// ended is the class of an error on the savepoint: the transaction is gone,
-// unless the database cannot be reached, which ends it without our doing.
-func (t *tx) ended(err error) error {
-	if t.ledger.Engine.Unreachable(err) {
-		return t.ledger.Engine.Classify(err)
-	}
-	return fmt.Errorf("%w: %w", runtime.ErrTxEnded, err)
+// onSavepoint runs a statement on the savepoint, under the ledger's limit alone:
+// a caller's context that has ended must not hide that the transaction is gone.
+func (t *tx) onSavepoint(ctx context.Context, statement string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.ledger.Limit)
+	defer cancel()
+	_, err := t.tx.ExecContext(ctx, statement+savepoint)
+	return err
 }
 
 // end gives the connection back. After an error its state is unknown, and it
@@ -117,4 +129,5 @@ func (t *tx) end(err error) {
 		t.conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 	t.conn.Close()
+	t.release()
 }

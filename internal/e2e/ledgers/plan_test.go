@@ -27,8 +27,8 @@ func TestQueryPlans(t *testing.T) {
 				t.Fatal(err)
 			}
 			const (
-				key   = "USING PRIMARY KEY (principal=? AND scope=? AND key=?)"
-				index = "USING COVERING INDEX idempotency_keys_sweep_at (sweep_at<?)"
+				key   = "USING INDEX sqlite_autoindex_idempotency_keys_1 (principal=? AND scope=? AND key=?)"
+				index = "INDEX idempotency_keys_sweep_at (sweep_at<?)"
 			)
 			for name, want := range map[string][]string{
 				"read": {key}, "takeOver": {key}, "reuse": {key}, "renew": {key}, "complete": {key}, "lock": {key},

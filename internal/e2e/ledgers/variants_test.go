@@ -33,7 +33,7 @@ func TestVariants(t *testing.T) {
 	}
 	var imports, opens strings.Builder
 	for _, goPackage := range slices.Sorted(maps.Keys(variants)) {
-		files, err := queries.Emit("sqlite", goPackage, variants[goPackage])
+		files, err := queries.Emit("sqlite", "sql", goPackage, variants[goPackage])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,9 +62,26 @@ func (e Engine) Unreachable(err error) bool {
 	return class == Retry || class == Down
 }
 
+// SavepointError is the class of an error on the savepoint that opens a
+// handler's transaction: nil for nil. The savepoint is gone when the
+// transaction is, unless the database cannot be reached, which ends a
+// transaction without anybody's doing, or one of its statements failed before.
+func (e Engine) SavepointError(err error) error {
+	var with interface{ SQLState() string }
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &with) && with.SQLState() == "25P02":
+		return fmt.Errorf("%w: %w", runtime.ErrTxFailed, err)
+	case e.Unreachable(err):
+		return e.Classify(err)
+	}
+	return fmt.Errorf("%w: %w", runtime.ErrTxEnded, err)
+}
+
 // Classify gives an error the class that the runtime acts on.
 func (e Engine) Classify(err error) error {
-	if err == nil || errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrRowLocked) || errors.Is(err, runtime.ErrTxEnded) {
+	if err == nil || errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrRowLocked) || errors.Is(err, runtime.ErrTxEnded) || errors.Is(err, runtime.ErrTxFailed) {
 		return err
 	}
 	switch e.class(err) {

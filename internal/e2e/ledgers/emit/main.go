@@ -16,7 +16,7 @@ import (
 
 func main() {
 	for goPackage, table := range emitted.Tables {
-		files, err := queries.Emit("sqlite", goPackage, table)
+		files, err := queries.Emit("sqlite", "sql", goPackage, table)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 // To write the packages again, run go generate in ../emit.
 func TestCurrent(t *testing.T) {
 	for goPackage, table := range emitted.Tables {
-		files, err := queries.Emit("sqlite", goPackage, table)
+		files, err := queries.Emit("sqlite", "sql", goPackage, table)
 		if err != nil {
 			t.Fatal(err)
 		}

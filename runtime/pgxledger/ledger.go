@@ -1,0 +1,86 @@
+package pgxledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/idemgen/idemgen/runtime"
+	"github.com/idemgen/idemgen/runtime/internal/sqlcore"
+)
+
+// Ledger implements [runtime.TxLedger] and [runtime.OperatorLedger] on a pool
+// of pgx. It keeps no state in sessions and needs one connection at a time, so
+// that a pool of one and a pooler in transaction mode will do (give pgx
+// QueryExecModeExec then, which prepares nothing). It is safe for concurrent
+// use. Emitted ledgers construct it.
+type Ledger struct {
+	*core
+	pool *pgxpool.Pool
+}
+
+type core = sqlcore.Core[DBTX]
+
+var (
+	_ runtime.TxLedger[pgx.Tx] = (*Ledger)(nil)
+	_ runtime.OperatorLedger   = (*Ledger)(nil)
+)
+
+// Option configures a [Ledger].
+type Option func(*options) error
+
+type options struct {
+	limit   time.Duration
+	managed bool
+}
+
+// WithTimeLimit limits each statement, its retries and its wait for a
+// connection included. The default is 5 s.
+func WithTimeLimit(d time.Duration) Option {
+	return func(o *options) error {
+		if d <= 0 {
+			return fmt.Errorf("idemgen: WithTimeLimit: %v is not a time limit: it must be above 0", d)
+		}
+		o.limit = d
+		return nil
+	}
+}
+
+// WithSchemaManaged leaves the schema to the operator: it is checked and never
+// created.
+func WithSchemaManaged() Option {
+	return func(o *options) error {
+		o.managed = true
+		return nil
+	}
+}
+
+// New returns a ledger after creating what is missing of its schema and
+// checking the schema's version. It is safe to call at every start, by many
+// processes at once.
+func New(ctx context.Context, pool *pgxpool.Pool, statements Statements, opts ...Option) (*Ledger, error) {
+	if pool == nil {
+		return nil, errors.New("idemgen: nil pool")
+	}
+	o := options{limit: sqlcore.DefaultLimit}
+	for _, opt := range opts {
+		if err := opt(&o); err != nil {
+			return nil, err
+		}
+	}
+	l := &Ledger{pool: pool, core: &core{
+		Writer: pool, Reader: pool, Statements: statements, Engine: sqlcore.Postgres, Limit: o.limit,
+		Exec: func(ctx context.Context, statement string) error {
+			_, err := pool.Exec(ctx, statement)
+			return err
+		},
+	}}
+	if err := l.CheckSchema(ctx, o.managed); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
