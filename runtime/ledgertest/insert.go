@@ -67,8 +67,12 @@ var insertCases = []testCase{
 		s.insert(c)
 		s.age(lease + time.Hour)
 		again := s.insert(c)
-		if row := s.read(c.ID); row.LeaseUntil != again.LeaseUntil || row.Generation != 1 || row.Owner != c.Owner || row.Now < again.Now {
+		row := s.read(c.ID)
+		if row.LeaseUntil != again.LeaseUntil || row.Generation != 1 || row.Owner != c.Owner || row.Now < again.Now {
 			s.Errorf("sent again: %+v, row %+v", again, row)
+		}
+		if row.ExpiresAt-row.LeaseUntil != ms(retain) || row.GoneAt-row.ExpiresAt != ms(gone) {
+			s.Errorf("the row is %+v; want its expiry to follow its lease", row)
 		}
 	}},
 	{"sent again by an owner that has completed is lost", func(s *suite) {

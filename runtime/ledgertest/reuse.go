@@ -61,6 +61,16 @@ var reuseCases = []testCase{
 		s.age(lease)
 		s.reuse(f, s.claim(c.ID))
 	}},
+	{"wins nothing of a row that is not expired, though its gone_at is past", func(s *suite) {
+		c, f := s.pending(key("k"))
+		done := completion(f, "answer")
+		done.Gone = -done.Retain
+		s.complete(done)
+		if row := s.read(c.ID); row.GoneAt > row.Now {
+			s.Fatalf("the row is %+v; want it past its gone_at, or the case shows nothing", row)
+		}
+		s.losesReuse(c.ID, f)
+	}},
 	{"wins a completed row whose lease lives", func(s *suite) {
 		c, f := s.pending(key("k"))
 		done := completion(f, "answer")

@@ -113,6 +113,29 @@ var sweepCases = []testCase{
 			s.wantNoAnswer(s.read(key(fmt.Sprint("dropped", i))))
 		}
 	}},
+	{"is not held up by rows that were due once and live on", func(s *suite) {
+		// Each row would have been due before the last one.
+		taken, takenFence := s.pending(key("taken over"))
+		_, renewed := s.pending(key("renewed"))
+		_, late := s.pending(key("completed late"))
+		reused, reusedFence := s.pending(key("reused"))
+		done := completion(reusedFence, "answer")
+		done.Terms = runtime.Terms{}
+		s.complete(done)
+		s.age(lease)
+		s.takeOver(takenFence, s.claim(taken.ID))
+		s.renew(renewed, taken.Terms)
+		lately := completion(late, "answer")
+		lately.Retain += time.Hour
+		s.complete(lately)
+		s.reuse(reusedFence, s.claim(reused.ID))
+		due := s.claim(key("due"))
+		due.Terms = runtime.Terms{Lease: retain}
+		s.insert(due)
+		s.age(retain)
+		s.sweep(1, 1)
+		s.wantAbsent(due.ID)
+	}},
 	{"changes nothing under a limit of nothing", func(s *suite) {
 		c, _ := s.completed(key("k"))
 		s.age(far)
