@@ -37,7 +37,10 @@ func (s *statements) TakeOver(ctx context.Context, _ sqlledger.DBTX, _ sqlledger
 	return s.takeOver(ctx)
 }
 
-func (s *statements) Read(ctx context.Context, db sqlledger.DBTX, _ sqlledger.ReadParams) (sqlledger.ReadRow, error) {
+func (s *statements) Read(ctx context.Context, db sqlledger.DBTX, p sqlledger.ReadParams) (sqlledger.ReadRow, error) {
+	if p == (sqlledger.ReadParams{}) {
+		return sqlledger.ReadRow{}, sql.ErrNoRows // a start's look at the table
+	}
 	return s.read(ctx, db)
 }
 

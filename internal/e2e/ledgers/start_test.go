@@ -54,6 +54,17 @@ func TestStart(t *testing.T) {
 	}
 }
 
+// A table of another shape under the ledger's name is told at the start.
+func TestStartOnAnotherTable(t *testing.T) {
+	p := harness.File(t, modernc, filepath.Join(t.TempDir(), "ledger.db"))
+	if _, err := p.Writer.Exec("CREATE TABLE idempotency_keys (key TEXT PRIMARY KEY, sweep_at INTEGER)"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plain.Open(t.Context(), p.Writer); err == nil || !strings.Contains(err.Error(), "another table of that name") {
+		t.Errorf("Open: %v", err)
+	}
+}
+
 func TestOpenSQLiteSettings(t *testing.T) {
 	for _, driverName := range []string{modernc, mattn} {
 		t.Run(driverName, func(t *testing.T) {

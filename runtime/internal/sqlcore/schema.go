@@ -2,6 +2,8 @@ package sqlcore
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -28,6 +30,18 @@ func (l *Core[DB]) CheckSchema(ctx context.Context, managed bool) error {
 	}
 	if version != schemaVersion {
 		return fmt.Errorf("idemgen: the ledger's schema has version %d; this release works with version %d: migrate the table, or use the release that fits it", version, schemaVersion)
+	}
+	// A table of another shape under the ledger's name is told at the start,
+	// and not by the first request.
+	err = l.Retry(ctx, "read", func(ctx context.Context, _ int) error {
+		_, err := l.Statements.Read(ctx, l.Writer, ReadParams{})
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("idemgen: the ledger's table cannot be read; is it another table of that name? %w", err)
 	}
 	return nil
 }
