@@ -14,7 +14,7 @@ import (
 	"text/template"
 )
 
-//go:embed sqlite/*.sql sqlite/*.yaml sqlite/*.go postgres/*.sql postgres/*/*.yaml postgres/*/*.go
+//go:embed sqlite/*.sql sqlite/*.yaml sqlite/*.go postgres/*.sql postgres/*/*.yaml postgres/*/*.go postgres/glue.go.tmpl
 //go:embed mysql/*.sql mysql/*.yaml mysql/*.go mysql/glue.go.tmpl glue.go.tmpl
 var files embed.FS
 
@@ -39,9 +39,9 @@ type glueWords struct {
 var kinds = map[[2]string]kind{
 	{"sqlite", "sql"}: {"sqlite", "sqlite", "glue.go.tmpl",
 		glueWords{"SQLite", "database/sql", "db *sql.DB", "sqlledger", "db, sqlledger.EngineSQLite"}},
-	{"postgres", "sql"}: {"postgres", "postgres/sql", "glue.go.tmpl",
+	{"postgres", "sql"}: {"postgres", "postgres/sql", "postgres/glue.go.tmpl",
 		glueWords{"PostgreSQL", "database/sql", "db *sql.DB", "sqlledger", "db, sqlledger.EnginePostgres"}},
-	{"postgres", "pgx"}: {"postgres", "postgres/pgx", "glue.go.tmpl",
+	{"postgres", "pgx"}: {"postgres", "postgres/pgx", "postgres/glue.go.tmpl",
 		glueWords{"PostgreSQL", "github.com/jackc/pgx/v5/pgxpool", "pool *pgxpool.Pool", "pgxledger", "pool"}},
 	{"mysql", "sql"}: {"mysql", "mysql", "mysql/glue.go.tmpl", glueWords{}},
 }

@@ -26,6 +26,9 @@ func DoTx[T any](ctx context.Context, g *Guard, ledger TxLedger[T], call Call, f
 			return execution{}, errClaimLost
 		}
 		t := &transacted{Guard: g, tx: tx}
+		if teller, ok := ledger.(ConflictTeller); ok {
+			t.conflict = teller.Conflict
+		}
 		return execution{
 			work:   func(ctx context.Context) (Answer, error) { return fn(ctx, tx.Handle()) },
 			settle: t.settle,
@@ -33,10 +36,19 @@ func DoTx[T any](ctx context.Context, g *Guard, ledger TxLedger[T], call Call, f
 	})
 }
 
+// ConflictTeller is implemented by ledgers that know their database's errors.
+// Conflict reports whether an error that work met in its transaction passes
+// when the work runs again: a deadlock, a serialization failure, a lock that
+// did not come.
+type ConflictTeller interface {
+	Conflict(err error) bool
+}
+
 // transacted settles work that ran in a transaction.
 type transacted struct {
 	*Guard
-	tx interface {
+	conflict func(error) bool // nil where the ledger cannot tell
+	tx       interface {
 		Complete(context.Context, Completion) (bool, error)
 		Commit(context.Context) error
 		Rollback(context.Context) error
@@ -98,8 +110,26 @@ func (t *transacted) rollBack(ctx context.Context, h *held, call Call, out *outc
 	}
 	if err != nil {
 		t.log(ctx, slog.LevelError, h.fence.ID, "rollback failed", slog.Any("error", err))
+	} else {
+		t.passConflict(out)
 	}
 	return t.Guard.settle(ctx, h, call, out)
+}
+
+// passConflict makes an error of the work, which said nothing else of it, a
+// refusal that invites a retry when the database rolled the work back for the
+// sake of another.
+func (t *transacted) passConflict(out *outcome) {
+	var marked *disposedError
+	if out.err == nil || t.conflict == nil || errors.As(out.err, &marked) || !t.conflict(out.err) {
+		return
+	}
+	if _, classified := statusOf(out.err); classified {
+		return
+	}
+	out.err, out.as = &Error{Status: 503, Code: CodeLedgerUnavailable, RetryAfter: retryAtOnce, Cause: out.err,
+		Message: "The request took no effect, because it met another one in the database. Retry with the same key."}, FailureRelease
+	out.answer = errorAnswer(t.policy.Errors, out.err)
 }
 
 // ended completes a claim whose transaction ended behind our back: its effects

@@ -1,11 +1,14 @@
--- The statements that write to a row lock it first, in a derived table (LIMIT
--- keeps it from being merged into the statement, which would lose its clause),
--- and never wait for the lock: a transaction that has it is a handler at work, and
--- the ledger asks again for as long as its own limit allows. Nobody queues for a
--- row, so a handler's shared lock can always become an exclusive one when its
--- transaction completes, and the row lock's wait is limited by no setting of the
--- session. There is no RETURNING: the ledger reads what a statement wrote by the
--- owner token that it put there.
+-- The statements that write to a row lock it first, in a derived table, and never
+-- wait for the lock: a transaction that has it is a handler at work, and the ledger
+-- asks again for as long as its own limit allows. So nobody queues for a row, a
+-- handler's shared lock can always become an exclusive one when its transaction
+-- completes, and no setting of the session says how long a request waits. The
+-- derived table's LIMIT keeps it from being merged into the statement, which would
+-- lose its locking clause; the straight join keeps a small ledger from being read
+-- from the other end, which would lock all of it.
+--
+-- There is no RETURNING: the ledger reads what a statement wrote by the owner token
+-- that it put there.
 
 -- name: Insert :execlastid
 -- Claims a key that no row holds. A row that holds it, in whatever state, makes
@@ -53,11 +56,12 @@ WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND `key` = sq
 -- taken. The row keeps its operation, policy and fingerprint: a takeover is bound
 -- to the same request. claimed_at grows strictly even if the clock was set back,
 -- because it is the fencing number.
-UPDATE idempotency_keys AS k JOIN (
+UPDATE (
   SELECT held.principal, held.scope, held.`key` FROM idempotency_keys AS held
   WHERE held.principal = sqlc.arg(principal) AND held.scope = sqlc.arg(scope) AND held.`key` = sqlc.arg(k)
   LIMIT 1 FOR UPDATE NOWAIT
-) AS free ON k.principal = free.principal AND k.scope = free.scope AND k.`key` = free.`key`
+) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = free.principal AND k.scope = free.scope AND k.`key` = free.`key`
 SET
   k.generation = k.generation + 1,
   k.owner = sqlc.arg(owner),
@@ -75,11 +79,12 @@ WHERE k.generation = sqlc.arg(seen_generation) AND k.owner = sqlc.arg(seen_owner
 -- of the generation and the fencing number go on. Expired means that retention
 -- is over and no lease is alive; past gone_at means that the key need not be
 -- remembered either.
-UPDATE idempotency_keys AS k JOIN (
+UPDATE (
   SELECT held.principal, held.scope, held.`key` FROM idempotency_keys AS held
   WHERE held.principal = sqlc.arg(principal) AND held.scope = sqlc.arg(scope) AND held.`key` = sqlc.arg(k)
   LIMIT 1 FOR UPDATE NOWAIT
-) AS free ON k.principal = free.principal AND k.scope = free.scope AND k.`key` = free.`key`
+) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = free.principal AND k.scope = free.scope AND k.`key` = free.`key`
 SET
   k.operation = sqlc.arg(operation),
   k.policy = sqlc.arg(policy),
@@ -106,11 +111,12 @@ WHERE k.generation = sqlc.arg(seen_generation) AND k.owner = sqlc.arg(seen_owner
 -- name: Renew :execrows
 -- Extends a lease. Only the fence is tested: a lease that is over but was not
 -- taken over may be renewed by its owner.
-UPDATE idempotency_keys AS k JOIN (
+UPDATE (
   SELECT held.principal, held.scope, held.`key` FROM idempotency_keys AS held
   WHERE held.principal = sqlc.arg(principal) AND held.scope = sqlc.arg(scope) AND held.`key` = sqlc.arg(k)
   LIMIT 1 FOR UPDATE NOWAIT
-) AS free ON k.principal = free.principal AND k.scope = free.scope AND k.`key` = free.`key`
+) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = free.principal AND k.scope = free.scope AND k.`key` = free.`key`
 SET
   k.lease_until = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(lease_ms) AS SIGNED),
   k.expires_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(lease_ms) AS SIGNED) + CAST(sqlc.arg(retain_ms) AS SIGNED),
@@ -122,11 +128,12 @@ WHERE k.generation = sqlc.arg(generation) AND k.owner = sqlc.arg(owner) AND k.st
 -- Stores the answer. The fence alone decides whether it stands: an owner whose
 -- lease is over but whom nobody replaced may still complete. The owner token
 -- stays, so that a completion which is repeated can recognise itself.
-UPDATE idempotency_keys AS k JOIN (
+UPDATE (
   SELECT held.principal, held.scope, held.`key` FROM idempotency_keys AS held
   WHERE held.principal = sqlc.arg(principal) AND held.scope = sqlc.arg(scope) AND held.`key` = sqlc.arg(k)
   LIMIT 1 FOR UPDATE NOWAIT
-) AS free ON k.principal = free.principal AND k.scope = free.scope AND k.`key` = free.`key`
+) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = free.principal AND k.scope = free.scope AND k.`key` = free.`key`
 SET
   k.status = 'completed',
   k.response_status = sqlc.arg(response_status),
@@ -137,7 +144,7 @@ SET
   k.sweep_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(retain_ms) AS SIGNED)
 WHERE k.generation = sqlc.arg(generation) AND k.owner = sqlc.arg(owner) AND k.status = 'pending';
 
--- name: CompleteLocked :execrows
+-- name: CompleteIn :execrows
 -- Is Complete in the transaction that holds the row's shared lock, which becomes
 -- an exclusive one. It waits for others with a shared lock, who let go of it at
 -- once: inserts of duplicates, and transactions whose fence does not hold.
@@ -165,21 +172,23 @@ LOCK IN SHARE MODE;
 
 -- name: Release :execrows
 -- Forgets a claim, so that a retry runs again.
-DELETE k FROM idempotency_keys AS k JOIN (
+DELETE k FROM (
   SELECT held.principal, held.scope, held.`key` FROM idempotency_keys AS held
   WHERE held.principal = sqlc.arg(principal) AND held.scope = sqlc.arg(scope) AND held.`key` = sqlc.arg(k)
   LIMIT 1 FOR UPDATE NOWAIT
-) AS free ON k.principal = free.principal AND k.scope = free.scope AND k.`key` = free.`key`
+) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = free.principal AND k.scope = free.scope AND k.`key` = free.`key`
 WHERE k.generation = sqlc.arg(generation) AND k.owner = sqlc.arg(owner) AND k.status = 'pending';
 
 -- name: EndLease :execrows
 -- Lets the next request take the key over at once. A lease that has ended stays
 -- as it is.
-UPDATE idempotency_keys AS k JOIN (
+UPDATE (
   SELECT held.principal, held.scope, held.`key` FROM idempotency_keys AS held
   WHERE held.principal = sqlc.arg(principal) AND held.scope = sqlc.arg(scope) AND held.`key` = sqlc.arg(k)
   LIMIT 1 FOR UPDATE NOWAIT
-) AS free ON k.principal = free.principal AND k.scope = free.scope AND k.`key` = free.`key`
+) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = free.principal AND k.scope = free.scope AND k.`key` = free.`key`
 SET
   k.lease_until = LEAST(k.lease_until, UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000)
 WHERE k.generation = sqlc.arg(generation) AND k.owner = sqlc.arg(owner) AND k.status = 'pending';
@@ -196,11 +205,12 @@ SELECT CAST(COUNT(*) AS SIGNED) AS due FROM (
 -- locks what it returns, and passes over what others have locked; the conditions
 -- are tested again on the row itself. A sub-select with a limit in its place would
 -- make the statement read, and lock, the whole table.
-UPDATE idempotency_keys AS k JOIN (
+UPDATE (
   SELECT found.principal, found.scope, found.`key` FROM idempotency_keys AS found FORCE INDEX (sweep_at)
   WHERE found.sweep_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
   ORDER BY found.sweep_at LIMIT ? FOR UPDATE SKIP LOCKED
-) AS due ON k.principal = due.principal AND k.scope = due.scope AND k.`key` = due.`key`
+) AS due STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = due.principal AND k.scope = due.scope AND k.`key` = due.`key`
 SET
   k.response_status = 0,
   k.response_headers = '',
@@ -212,11 +222,12 @@ WHERE k.expires_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
 
 -- name: SweepDelete :execrows
 -- Deletes expired rows that need not be remembered.
-DELETE k FROM idempotency_keys AS k JOIN (
+DELETE k FROM (
   SELECT found.principal, found.scope, found.`key` FROM idempotency_keys AS found FORCE INDEX (sweep_at)
   WHERE found.sweep_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
   ORDER BY found.sweep_at LIMIT ? FOR UPDATE SKIP LOCKED
-) AS due ON k.principal = due.principal AND k.scope = due.scope AND k.`key` = due.`key`
+) AS due STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = due.principal AND k.scope = due.scope AND k.`key` = due.`key`
 WHERE k.expires_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
   AND (k.status = 'completed' OR k.lease_until <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000)
   AND k.gone_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000;
@@ -241,12 +252,13 @@ ORDER BY 1, 2;
 -- name: Erase :execrows
 -- Deletes rows of one principal, except those whose work is running: without
 -- its row a running claim could neither complete nor keep others out.
-DELETE k FROM idempotency_keys AS k JOIN (
-  SELECT mine.principal, mine.scope, mine.`key` FROM idempotency_keys AS mine
+DELETE k FROM (
+  SELECT mine.principal, mine.scope, mine.`key` FROM idempotency_keys AS mine FORCE INDEX (PRIMARY)
   WHERE mine.principal = sqlc.arg(principal)
     AND (mine.status = 'completed' OR mine.lease_until <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000)
   LIMIT ? FOR UPDATE SKIP LOCKED
-) AS gone ON k.principal = gone.principal AND k.scope = gone.scope AND k.`key` = gone.`key`;
+) AS gone STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = gone.principal AND k.scope = gone.scope AND k.`key` = gone.`key`;
 
 -- name: SchemaVersion :one
 SELECT version FROM idempotency_keys_schema WHERE id = 1;

@@ -8,11 +8,12 @@ import (
 )
 
 const complete = `-- name: Complete :execrows
-UPDATE idempotency_keys AS k JOIN (
+UPDATE (
   SELECT held.principal, held.scope, held.` + "`" + `key` + "`" + ` FROM idempotency_keys AS held
   WHERE held.principal = ? AND held.scope = ? AND held.` + "`" + `key` + "`" + ` = ?
   LIMIT 1 FOR UPDATE NOWAIT
-) AS free ON k.principal = free.principal AND k.scope = free.scope AND k.` + "`" + `key` + "`" + ` = free.` + "`" + `key` + "`" + `
+) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = free.principal AND k.scope = free.scope AND k.` + "`" + `key` + "`" + ` = free.` + "`" + `key` + "`" + `
 SET
   k.status = 'completed',
   k.response_status = ?,
@@ -61,7 +62,7 @@ func (q *Queries) Complete(ctx context.Context, db DBTX, arg CompleteParams) (in
 	return result.RowsAffected()
 }
 
-const completeLocked = `-- name: CompleteLocked :execrows
+const completeIn = `-- name: CompleteIn :execrows
 UPDATE idempotency_keys AS k
 SET
   k.status = 'completed',
@@ -75,7 +76,7 @@ WHERE k.principal = ? AND k.scope = ? AND k.` + "`" + `key` + "`" + ` = ?
   AND k.generation = ? AND k.owner = ? AND k.status = 'pending'
 `
 
-type CompleteLockedParams struct {
+type CompleteInParams struct {
 	ResponseStatus  int64
 	ResponseHeaders []byte
 	ResponseBody    []byte
@@ -91,8 +92,8 @@ type CompleteLockedParams struct {
 // Is Complete in the transaction that holds the row's shared lock, which becomes
 // an exclusive one. It waits for others with a shared lock, who let go of it at
 // once: inserts of duplicates, and transactions whose fence does not hold.
-func (q *Queries) CompleteLocked(ctx context.Context, db DBTX, arg CompleteLockedParams) (int64, error) {
-	result, err := db.ExecContext(ctx, completeLocked,
+func (q *Queries) CompleteIn(ctx context.Context, db DBTX, arg CompleteInParams) (int64, error) {
+	result, err := db.ExecContext(ctx, completeIn,
 		arg.ResponseStatus,
 		arg.ResponseHeaders,
 		arg.ResponseBody,
@@ -160,11 +161,12 @@ func (q *Queries) Counts(ctx context.Context, db DBTX) ([]CountsRow, error) {
 }
 
 const endLease = `-- name: EndLease :execrows
-UPDATE idempotency_keys AS k JOIN (
+UPDATE (
   SELECT held.principal, held.scope, held.` + "`" + `key` + "`" + ` FROM idempotency_keys AS held
   WHERE held.principal = ? AND held.scope = ? AND held.` + "`" + `key` + "`" + ` = ?
   LIMIT 1 FOR UPDATE NOWAIT
-) AS free ON k.principal = free.principal AND k.scope = free.scope AND k.` + "`" + `key` + "`" + ` = free.` + "`" + `key` + "`" + `
+) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = free.principal AND k.scope = free.scope AND k.` + "`" + `key` + "`" + ` = free.` + "`" + `key` + "`" + `
 SET
   k.lease_until = LEAST(k.lease_until, UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000)
 WHERE k.generation = ? AND k.owner = ? AND k.status = 'pending'
@@ -195,12 +197,13 @@ func (q *Queries) EndLease(ctx context.Context, db DBTX, arg EndLeaseParams) (in
 }
 
 const erase = `-- name: Erase :execrows
-DELETE k FROM idempotency_keys AS k JOIN (
-  SELECT mine.principal, mine.scope, mine.` + "`" + `key` + "`" + ` FROM idempotency_keys AS mine
+DELETE k FROM (
+  SELECT mine.principal, mine.scope, mine.` + "`" + `key` + "`" + ` FROM idempotency_keys AS mine FORCE INDEX (PRIMARY)
   WHERE mine.principal = ?
     AND (mine.status = 'completed' OR mine.lease_until <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000)
   LIMIT ? FOR UPDATE SKIP LOCKED
-) AS gone ON k.principal = gone.principal AND k.scope = gone.scope AND k.` + "`" + `key` + "`" + ` = gone.` + "`" + `key` + "`" + `
+) AS gone STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = gone.principal AND k.scope = gone.scope AND k.` + "`" + `key` + "`" + ` = gone.` + "`" + `key` + "`" + `
 `
 
 type EraseParams struct {
@@ -250,14 +253,17 @@ type InsertParams struct {
 	GoneMs      int64
 }
 
-// The statements that write to a row lock it first, in a derived table (LIMIT
-// keeps it from being merged into the statement, which would lose its clause),
-// and never wait for the lock: a transaction that has it is a handler at work, and
-// the ledger asks again for as long as its own limit allows. Nobody queues for a
-// row, so a handler's shared lock can always become an exclusive one when its
-// transaction completes, and the row lock's wait is limited by no setting of the
-// session. There is no RETURNING: the ledger reads what a statement wrote by the
-// owner token that it put there.
+// The statements that write to a row lock it first, in a derived table, and never
+// wait for the lock: a transaction that has it is a handler at work, and the ledger
+// asks again for as long as its own limit allows. So nobody queues for a row, a
+// handler's shared lock can always become an exclusive one when its transaction
+// completes, and no setting of the session says how long a request waits. The
+// derived table's LIMIT keeps it from being merged into the statement, which would
+// lose its locking clause; the straight join keeps a small ledger from being read
+// from the other end, which would lock all of it.
+//
+// There is no RETURNING: the ledger reads what a statement wrote by the owner token
+// that it put there.
 // Claims a key that no row holds. A row that holds it, in whatever state, makes
 // this fail with error 1062; the caller then reads it and decides. The error costs
 // a shared lock on that row for as long as this statement runs, which the shared
@@ -409,11 +415,12 @@ func (q *Queries) Recognise(ctx context.Context, db DBTX, arg RecogniseParams) (
 }
 
 const release = `-- name: Release :execrows
-DELETE k FROM idempotency_keys AS k JOIN (
+DELETE k FROM (
   SELECT held.principal, held.scope, held.` + "`" + `key` + "`" + ` FROM idempotency_keys AS held
   WHERE held.principal = ? AND held.scope = ? AND held.` + "`" + `key` + "`" + ` = ?
   LIMIT 1 FOR UPDATE NOWAIT
-) AS free ON k.principal = free.principal AND k.scope = free.scope AND k.` + "`" + `key` + "`" + ` = free.` + "`" + `key` + "`" + `
+) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = free.principal AND k.scope = free.scope AND k.` + "`" + `key` + "`" + ` = free.` + "`" + `key` + "`" + `
 WHERE k.generation = ? AND k.owner = ? AND k.status = 'pending'
 `
 
@@ -441,11 +448,12 @@ func (q *Queries) Release(ctx context.Context, db DBTX, arg ReleaseParams) (int6
 }
 
 const renew = `-- name: Renew :execrows
-UPDATE idempotency_keys AS k JOIN (
+UPDATE (
   SELECT held.principal, held.scope, held.` + "`" + `key` + "`" + ` FROM idempotency_keys AS held
   WHERE held.principal = ? AND held.scope = ? AND held.` + "`" + `key` + "`" + ` = ?
   LIMIT 1 FOR UPDATE NOWAIT
-) AS free ON k.principal = free.principal AND k.scope = free.scope AND k.` + "`" + `key` + "`" + ` = free.` + "`" + `key` + "`" + `
+) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = free.principal AND k.scope = free.scope AND k.` + "`" + `key` + "`" + ` = free.` + "`" + `key` + "`" + `
 SET
   k.lease_until = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(? AS SIGNED),
   k.expires_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(? AS SIGNED) + CAST(? AS SIGNED),
@@ -490,11 +498,12 @@ func (q *Queries) Renew(ctx context.Context, db DBTX, arg RenewParams) (int64, e
 }
 
 const reuse = `-- name: Reuse :execrows
-UPDATE idempotency_keys AS k JOIN (
+UPDATE (
   SELECT held.principal, held.scope, held.` + "`" + `key` + "`" + ` FROM idempotency_keys AS held
   WHERE held.principal = ? AND held.scope = ? AND held.` + "`" + `key` + "`" + ` = ?
   LIMIT 1 FOR UPDATE NOWAIT
-) AS free ON k.principal = free.principal AND k.scope = free.scope AND k.` + "`" + `key` + "`" + ` = free.` + "`" + `key` + "`" + `
+) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = free.principal AND k.scope = free.scope AND k.` + "`" + `key` + "`" + ` = free.` + "`" + `key` + "`" + `
 SET
   k.operation = ?,
   k.policy = ?,
@@ -576,11 +585,12 @@ func (q *Queries) SchemaVersion(ctx context.Context, db DBTX) (int64, error) {
 }
 
 const sweepDelete = `-- name: SweepDelete :execrows
-DELETE k FROM idempotency_keys AS k JOIN (
+DELETE k FROM (
   SELECT found.principal, found.scope, found.` + "`" + `key` + "`" + ` FROM idempotency_keys AS found FORCE INDEX (sweep_at)
   WHERE found.sweep_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
   ORDER BY found.sweep_at LIMIT ? FOR UPDATE SKIP LOCKED
-) AS due ON k.principal = due.principal AND k.scope = due.scope AND k.` + "`" + `key` + "`" + ` = due.` + "`" + `key` + "`" + `
+) AS due STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = due.principal AND k.scope = due.scope AND k.` + "`" + `key` + "`" + ` = due.` + "`" + `key` + "`" + `
 WHERE k.expires_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
   AND (k.status = 'completed' OR k.lease_until <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000)
   AND k.gone_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
@@ -600,11 +610,12 @@ func (q *Queries) SweepDelete(ctx context.Context, db DBTX, arg SweepDeleteParam
 }
 
 const sweepDrop = `-- name: SweepDrop :execrows
-UPDATE idempotency_keys AS k JOIN (
+UPDATE (
   SELECT found.principal, found.scope, found.` + "`" + `key` + "`" + ` FROM idempotency_keys AS found FORCE INDEX (sweep_at)
   WHERE found.sweep_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
   ORDER BY found.sweep_at LIMIT ? FOR UPDATE SKIP LOCKED
-) AS due ON k.principal = due.principal AND k.scope = due.scope AND k.` + "`" + `key` + "`" + ` = due.` + "`" + `key` + "`" + `
+) AS due STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = due.principal AND k.scope = due.scope AND k.` + "`" + `key` + "`" + ` = due.` + "`" + `key` + "`" + `
 SET
   k.response_status = 0,
   k.response_headers = '',
@@ -647,11 +658,12 @@ func (q *Queries) SweepDue(ctx context.Context, db DBTX) (int64, error) {
 }
 
 const takeOver = `-- name: TakeOver :execrows
-UPDATE idempotency_keys AS k JOIN (
+UPDATE (
   SELECT held.principal, held.scope, held.` + "`" + `key` + "`" + ` FROM idempotency_keys AS held
   WHERE held.principal = ? AND held.scope = ? AND held.` + "`" + `key` + "`" + ` = ?
   LIMIT 1 FOR UPDATE NOWAIT
-) AS free ON k.principal = free.principal AND k.scope = free.scope AND k.` + "`" + `key` + "`" + ` = free.` + "`" + `key` + "`" + `
+) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
+  ON k.principal = free.principal AND k.scope = free.scope AND k.` + "`" + `key` + "`" + ` = free.` + "`" + `key` + "`" + `
 SET
   k.generation = k.generation + 1,
   k.owner = ?,

@@ -9,12 +9,13 @@
 -- Whatever sets expires_at sets gone_at and sweep_at with it. sweep_at never
 -- lies before the end of the lease, so a sweep meets no live row.
 --
--- Text compares bytewise (COLLATE "C"). A principal that text cannot hold, with
--- a NUL or invalid UTF-8, is written in hex behind "hex:".
+-- What callers choose is kept as bytes: text refuses some (NUL, and what is not
+-- in the database's encoding). Other text compares bytewise (COLLATE "C").
+-- convert_from(principal, 'UTF8') shows a principal to readers.
 CREATE TABLE IF NOT EXISTS idempotency_keys (
-  principal TEXT COLLATE "C" NOT NULL,
-  scope TEXT COLLATE "C" NOT NULL, -- '' or the operation's name
-  key TEXT COLLATE "C" NOT NULL,
+  principal BYTEA NOT NULL,
+  scope BYTEA NOT NULL, -- '' or the operation's name
+  key BYTEA NOT NULL,
   operation TEXT COLLATE "C" NOT NULL, -- who wrote the row
   policy TEXT COLLATE "C" NOT NULL, -- the rule of the fingerprint
   fingerprint BYTEA NOT NULL CHECK (octet_length(fingerprint) = 32),

@@ -9,10 +9,13 @@ import (
 )
 
 // TxHarness is a ledger on database/sql under test.
-type TxHarness struct {
+type TxHarness = TxHarnessOf[*sql.Tx]
+
+// TxHarnessOf is a ledger with transactions of another kind under test.
+type TxHarnessOf[T any] struct {
 	// Ledger is empty, and used by one case alone. Its pool may have a single
 	// connection.
-	Ledger runtime.TxLedger[*sql.Tx]
+	Ledger runtime.TxLedger[T]
 
 	// DB reads what the ledger's database has committed, and may create
 	// tables there. It may be the ledger's own pool.
@@ -28,6 +31,12 @@ type TxHarness struct {
 
 // RunTx runs the suite of transactions. open is called for each case.
 func RunTx(t *testing.T, open func(t *testing.T) TxHarness) {
+	RunTxOf(t, func(tx *sql.Tx) Handle { return sqlHandle{tx} }, open)
+}
+
+// RunTxOf is [RunTx] for transactions of another kind; handle is what the
+// suite does with one.
+func RunTxOf[T any](t *testing.T, handle func(T) Handle, open func(t *testing.T) TxHarnessOf[T]) {
 	for _, g := range []struct {
 		name  string
 		cases []txCase
@@ -44,7 +53,7 @@ func RunTx(t *testing.T, open func(t *testing.T) TxHarness) {
 					h := open(t)
 					s := &txSuite{
 						suite: &suite{T: t, ledger: h.Ledger, age: h.Age},
-						tx:    h.Ledger, db: h.DB, reader: h.Reader,
+						tx:    handled[T]{h.Ledger, handle}, db: h.DB, reader: h.Reader,
 					}
 					s.createEffects()
 					c.run(s)
@@ -63,7 +72,7 @@ type txCase struct {
 // txSuite is one case's view of its ledger and of the table of effects.
 type txSuite struct {
 	*suite
-	tx     runtime.TxLedger[*sql.Tx]
+	tx     runtime.TxLedger[Handle]
 	db     *sql.DB
 	reader *sql.DB
 }
@@ -76,7 +85,7 @@ func (s *txSuite) createEffects() {
 }
 
 // begin opens the transaction of a claim, which must be held.
-func (s *txSuite) begin(f runtime.Fence) runtime.Tx[*sql.Tx] {
+func (s *txSuite) begin(f runtime.Fence) runtime.Tx[Handle] {
 	s.Helper()
 	tx, held, err := s.tx.Begin(ctx(), f, lease)
 	if err != nil || !held {
@@ -87,28 +96,28 @@ func (s *txSuite) begin(f runtime.Fence) runtime.Tx[*sql.Tx] {
 
 // effect is what a handler does. Its statements are written out, because
 // placeholders differ between engines.
-func (s *txSuite) effect(tx runtime.Tx[*sql.Tx], name string) {
+func (s *txSuite) effect(tx runtime.Tx[Handle], name string) {
 	s.Helper()
-	if _, err := tx.Handle().Exec("INSERT INTO ledgertest_effects (name) VALUES ('" + name + "')"); err != nil {
+	if err := tx.Handle().Exec(ctx(), "INSERT INTO ledgertest_effects (name) VALUES ('"+name+"')"); err != nil {
 		s.Fatal(err)
 	}
 }
 
-func (s *txSuite) completeIn(tx runtime.Tx[*sql.Tx], c runtime.Completion) {
+func (s *txSuite) completeIn(tx runtime.Tx[Handle], c runtime.Completion) {
 	s.Helper()
 	if stands, err := tx.Complete(ctx(), c); err != nil || !stands {
 		s.Fatalf("Complete in a transaction = %v, %v; want it to stand", stands, err)
 	}
 }
 
-func (s *txSuite) commit(tx runtime.Tx[*sql.Tx]) {
+func (s *txSuite) commit(tx runtime.Tx[Handle]) {
 	s.Helper()
 	if err := tx.Commit(ctx()); err != nil {
 		s.Fatalf("Commit: %v", err)
 	}
 }
 
-func (s *txSuite) rollback(tx runtime.Tx[*sql.Tx]) {
+func (s *txSuite) rollback(tx runtime.Tx[Handle]) {
 	s.Helper()
 	if err := tx.Rollback(ctx()); err != nil {
 		s.Fatalf("Rollback: %v", err)
@@ -136,7 +145,7 @@ func (s *txSuite) wantUsable() {
 	for _, k := range []string{"usable 1", "usable 2", "usable 3"} {
 		c, f := s.pending(key(k))
 		tx := s.begin(f)
-		if _, err := tx.Handle().Exec("DELETE FROM ledgertest_effects WHERE name = 'usable'"); err != nil {
+		if err := tx.Handle().Exec(ctx(), "DELETE FROM ledgertest_effects WHERE name = 'usable'"); err != nil {
 			s.Fatal(err)
 		}
 		s.effect(tx, "usable")

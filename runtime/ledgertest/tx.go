@@ -113,10 +113,10 @@ var commitCases = []txCase{
 		before := s.read(c.ID)
 		tx := s.begin(f)
 		s.effect(tx, "one")
-		if _, err := tx.Handle().Exec("INSERT INTO ledgertest_effects (name) VALUES ('one')"); err == nil {
+		if err := tx.Handle().Exec(ctx(), "INSERT INTO ledgertest_effects (name) VALUES ('one')"); err == nil {
 			s.Fatal("the second effect of one name was taken")
 		}
-		if _, err := tx.Handle().Exec("INSERT INTO ledgertest_no_such_table (name) VALUES ('one')"); err == nil {
+		if err := tx.Handle().Exec(ctx(), "INSERT INTO ledgertest_no_such_table (name) VALUES ('one')"); err == nil {
 			s.Fatal("an effect in a table that is absent was taken")
 		}
 		s.rollback(tx)
@@ -131,7 +131,7 @@ var commitCases = []txCase{
 			"SAVEPOINT mine", "INSERT INTO ledgertest_effects (name) VALUES ('undone')", "ROLLBACK TO SAVEPOINT mine",
 			"INSERT INTO ledgertest_effects (name) VALUES ('kept')", "RELEASE SAVEPOINT mine", "SAVEPOINT left_open",
 		} {
-			if _, err := tx.Handle().Exec(statement); err != nil {
+			if err := tx.Handle().Exec(ctx(), statement); err != nil {
 				s.Fatalf("%s: %v", statement, err)
 			}
 		}
@@ -236,7 +236,7 @@ var txContextCases = []txCase{
 		}
 		s.effect(tx, "before")
 		cancel()
-		if _, err := tx.Handle().ExecContext(caller, "INSERT INTO ledgertest_effects (name) VALUES ('under an ended context')"); err == nil {
+		if err := tx.Handle().Exec(caller, "INSERT INTO ledgertest_effects (name) VALUES ('under an ended context')"); err == nil {
 			s.Fatal("a statement under an ended context ran")
 		}
 		s.effect(tx, "after")
@@ -377,7 +377,7 @@ func (s *txSuite) work(f runtime.Fence, effect string, fenced error) error {
 	if !held {
 		return fenced
 	}
-	_, err = tx.Handle().Exec("INSERT INTO ledgertest_effects (name) VALUES ('" + effect + "')")
+	err = tx.Handle().Exec(ctx(), "INSERT INTO ledgertest_effects (name) VALUES ('"+effect+"')")
 	stands := false
 	if err == nil {
 		stands, err = tx.Complete(ctx(), completion(f, "answer"))

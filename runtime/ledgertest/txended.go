@@ -1,7 +1,6 @@
 package ledgertest
 
 import (
-	"database/sql"
 	"errors"
 
 	"github.com/idemgen/idemgen/runtime"
@@ -11,19 +10,19 @@ import (
 var endings = []struct {
 	name    string
 	commits bool
-	end     func(*sql.Tx) error
+	end     func(Handle) error
 }{
-	{"tx.Commit()", true, func(tx *sql.Tx) error { return tx.Commit() }},
-	{"tx.Rollback()", false, func(tx *sql.Tx) error { return tx.Rollback() }},
-	{"COMMIT", true, func(tx *sql.Tx) error { _, err := tx.Exec("COMMIT"); return err }},
-	{"ROLLBACK", false, func(tx *sql.Tx) error { _, err := tx.Exec("ROLLBACK"); return err }},
+	{"tx.Commit()", true, func(tx Handle) error { return tx.Commit(ctx()) }},
+	{"tx.Rollback()", false, func(tx Handle) error { return tx.Rollback(ctx()) }},
+	{"COMMIT", true, func(tx Handle) error { return tx.Exec(ctx(), "COMMIT") }},
+	{"ROLLBACK", false, func(tx Handle) error { return tx.Exec(ctx(), "ROLLBACK") }},
 }
 
 // endedCases say that a transaction that ended behind the ledger's back is
 // noticed, at the completion and at the rollback.
 var endedCases = func() (cases []txCase) {
 	for _, e := range endings {
-		check := func(s *txSuite, tx runtime.Tx[*sql.Tx], c runtime.Claim) {
+		check := func(s *txSuite, tx runtime.Tx[Handle], c runtime.Claim) {
 			s.Helper()
 			if err := tx.Rollback(ctx()); !errors.Is(err, runtime.ErrTxEnded) {
 				s.Fatalf("Rollback after %s: %v; want ErrTxEnded", e.name, err)
@@ -71,7 +70,7 @@ var endedCases = func() (cases []txCase) {
 		c, f := s.pending(key("k"))
 		tx := s.begin(f)
 		for _, statement := range []string{"COMMIT", "BEGIN"} {
-			if _, err := tx.Handle().Exec(statement); err != nil {
+			if err := tx.Handle().Exec(ctx(), statement); err != nil {
 				s.Fatal(err)
 			}
 		}

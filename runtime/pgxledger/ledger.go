@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,9 +16,9 @@ import (
 
 // Ledger implements [runtime.TxLedger] and [runtime.OperatorLedger] on a pool
 // of pgx. It keeps no state in sessions and needs one connection at a time, so
-// that a pool of one and a pooler in transaction mode will do (give pgx
-// QueryExecModeExec then, which prepares nothing). It is safe for concurrent
-// use. Emitted ledgers construct it.
+// that a pool of one and a pooler in transaction mode will do: where prepared
+// statements get lost, it stops to prepare. It is safe for concurrent use.
+// Emitted ledgers construct it.
 type Ledger struct {
 	*core
 	pool *pgxpool.Pool
@@ -72,8 +73,10 @@ func New(ctx context.Context, pool *pgxpool.Pool, statements Statements, opts ..
 			return nil, err
 		}
 	}
+	learned := new(atomic.Bool)
+	db := unprepared{pool, learned}
 	l := &Ledger{pool: pool, core: &core{
-		Writer: pool, Reader: pool, Statements: statements, Engine: sqlcore.Postgres, Limit: o.limit,
+		Writer: db, Reader: db, Statements: statements, Engine: learning(learned), Limit: o.limit,
 		Exec: func(ctx context.Context, statement string) error {
 			_, err := pool.Exec(ctx, statement)
 			return err

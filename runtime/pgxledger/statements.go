@@ -2,6 +2,8 @@ package pgxledger
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -16,10 +18,8 @@ type DBTX interface {
 	QueryRow(context.Context, string, ...any) pgx.Row
 }
 
-// Statements are the statements of an emitted ledger. The parameters and rows
-// have the fields that sqlc gives them, so that the emitted code converts
-// between the two, and does not compile when they drift apart. A statement
-// whose condition does not hold returns pgx.ErrNoRows or 0 rows.
+// Statements are the statements of an emitted ledger. A statement whose
+// condition does not hold returns pgx.ErrNoRows or 0 rows.
 type Statements = sqlcore.Statements[DBTX]
 
 // Parameters and rows of [Statements].
@@ -40,3 +40,49 @@ type (
 
 // SplitSchema splits an emitted schema into its statements.
 func SplitSchema(schema string) []string { return sqlcore.SplitSchema(schema) }
+
+// unprepared runs statements without preparing them under a name, once it has
+// been learned, or is known, that a name may not be there: behind a pooler in
+// transaction mode, the next transaction meets another session.
+type unprepared struct {
+	DBTX
+	learned *atomic.Bool
+}
+
+func (u unprepared) args(args []any) []any {
+	if !u.learned.Load() {
+		return args
+	}
+	return append([]any{pgx.QueryExecModeExec}, args...)
+}
+
+// Exec implements [DBTX].
+func (u unprepared) Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error) {
+	return u.DBTX.Exec(ctx, query, u.args(args)...)
+}
+
+// Query implements [DBTX].
+func (u unprepared) Query(ctx context.Context, query string, args ...any) (pgx.Rows, error) {
+	return u.DBTX.Query(ctx, query, u.args(args)...)
+}
+
+// QueryRow implements [DBTX].
+func (u unprepared) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
+	return u.DBTX.QueryRow(ctx, query, u.args(args)...)
+}
+
+// learning is the engine, which learns from the errors of prepared statements.
+// They are raised before a statement runs, so that it may simply be sent again.
+func learning(learned *atomic.Bool) sqlcore.Engine {
+	engine := sqlcore.Postgres
+	class := engine.Class
+	engine.Class = func(err error) sqlcore.Class {
+		var server *pgconn.PgError
+		if errors.As(err, &server) && (server.Code == "26000" || server.Code == "42P05") { // no such name, or one of that name
+			learned.Store(true)
+			return sqlcore.Retry
+		}
+		return class(err)
+	}
+	return engine
+}

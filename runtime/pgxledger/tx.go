@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,13 +18,9 @@ import (
 // it fails when it is gone. The name is reserved.
 const savepoint = "idemgen_handler"
 
-// lockLimit bounds the wait for the row of a transaction that begins. It is
-// the limit of the emitted statements.
-const lockLimit = "2s"
-
-// Begin implements [runtime.TxLedger]. The transaction keeps one connection
-// until it ends; PostgreSQL ends it when it sits idle for longer than the
-// lease, so that a paused or half-open owner frees its row.
+// Begin implements [runtime.TxLedger]. The transaction has the isolation level
+// that is the session's default, keeps one connection until it ends, and ends
+// when it sits idle for longer than the lease.
 func (l *Ledger) Begin(ctx context.Context, f runtime.Fence, lease time.Duration) (begun runtime.Tx[pgx.Tx], held bool, err error) {
 	err = l.Retry(ctx, "begin", func(ctx context.Context, _ int) error {
 		t, ok, err := l.begin(ctx, f, lease)
@@ -41,45 +37,22 @@ func (l *Ledger) begin(ctx context.Context, f runtime.Fence, lease time.Duration
 	if err != nil {
 		return nil, false, err
 	}
-	// Read committed, whatever the session's default is: the fenced write must
-	// see what was committed while it waited for the row.
-	begun, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	// One round trip opens the transaction. What follows is the handler's part,
+	// and the fence's test is the first of it: no snapshot is older.
+	begun, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; " + l.Engine.Opening(savepoint, lease)})
 	if err != nil {
 		conn.Release()
 		return nil, false, err
 	}
 	t := &tx{ledger: l, conn: conn, tx: begun}
-	ok, err := t.open(ctx, f, lease)
-	if err != nil || !ok {
-		begun.Rollback(context.WithoutCancel(ctx))
+	n, err := l.Statements.Lock(ctx, t.db(), l.FenceParams(f))
+	if err != nil || n == 0 {
+		// What is left of it is undone with the connection at the latest.
+		begun.Rollback(ctx)
 		conn.Release()
 		return nil, false, err
 	}
 	return t, true, nil
-}
-
-// open sets the transaction's limits, tests the fence and opens the savepoint.
-// The lock limit is put back, or the handler's statements would inherit it.
-func (t *tx) open(ctx context.Context, f runtime.Fence, lease time.Duration) (bool, error) {
-	var before string
-	err := t.tx.QueryRow(ctx, `SELECT current_setting('lock_timeout')`).Scan(&before)
-	if err != nil {
-		return false, err
-	}
-	_, err = t.tx.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', $1, true), set_config('lock_timeout', $2, true)`,
-		strconv.FormatInt(lease.Milliseconds(), 10), lockLimit)
-	if err != nil {
-		return false, err
-	}
-	n, err := t.ledger.Statements.Lock(ctx, t.tx, t.ledger.FenceParams(f))
-	if err != nil || n == 0 {
-		return false, err
-	}
-	if _, err := t.tx.Exec(ctx, `SELECT set_config('lock_timeout', $1, true)`, before); err != nil {
-		return false, err
-	}
-	_, err = t.tx.Exec(ctx, "SAVEPOINT "+savepoint)
-	return err == nil, err
 }
 
 // tx is one handler's transaction.
@@ -90,38 +63,36 @@ type tx struct {
 	released bool // the savepoint: only our own statements follow
 }
 
+// db is the transaction for our own statements. They are not prepared: a
+// failure for want of a name would cost the handler's work.
+func (t *tx) db() DBTX {
+	known := new(atomic.Bool)
+	known.Store(true)
+	return unprepared{t.tx, known}
+}
+
 // Handle implements [runtime.Tx].
 func (t *tx) Handle() pgx.Tx { return t.tx }
 
 // Complete implements [runtime.Tx].
 func (t *tx) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.ledger.Limit)
-	defer cancel()
 	if !t.released {
-		if err := t.gone(); err != nil {
+		if err := t.onSavepoint(ctx, "RELEASE SAVEPOINT "); err != nil {
 			return false, err
-		}
-		if _, err := t.tx.Exec(ctx, "RELEASE SAVEPOINT "+savepoint); err != nil {
-			return false, t.ledger.Engine.SavepointError(closed(err))
 		}
 		t.released = true
 	}
-	n, err := t.ledger.Statements.Complete(ctx, t.tx, t.ledger.CompleteParams(c))
-	return n > 0, t.ledger.Engine.Classify(err)
-}
-
-// gone says that the transaction is none any more, by what the connection
-// knows of it.
-func (t *tx) gone() error {
-	if !t.conn.Conn().IsClosed() && t.conn.Conn().PgConn().TxStatus() == 'I' {
-		return fmt.Errorf("%w: the connection is in no transaction", runtime.ErrTxEnded)
+	if err := ctx.Err(); err != nil {
+		return false, t.ledger.Engine.Classify(err)
 	}
-	return nil
+	ctx, cancel := t.limited(ctx)
+	defer cancel()
+	return t.ledger.CompleteIn(ctx, t.db(), c)
 }
 
 // Commit implements [runtime.Tx].
 func (t *tx) Commit(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.ledger.Limit)
+	ctx, cancel := t.limited(ctx)
 	defer cancel()
 	defer t.conn.Release()
 	return t.ledger.Engine.Classify(t.tx.Commit(ctx))
@@ -129,28 +100,42 @@ func (t *tx) Commit(ctx context.Context) error {
 
 // Rollback implements [runtime.Tx].
 func (t *tx) Rollback(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.ledger.Limit)
+	ctx, cancel := t.limited(ctx)
 	defer cancel()
+	// A connection that is in a transaction, or is broken, is not used again.
 	defer t.conn.Release()
 	var gone error
 	if !t.released {
-		if gone = t.gone(); gone == nil {
-			_, err := t.tx.Exec(ctx, "ROLLBACK TO SAVEPOINT "+savepoint)
-			gone = t.ledger.Engine.SavepointError(closed(err))
-		}
+		gone = t.onSavepoint(ctx, "ROLLBACK TO SAVEPOINT ")
 	}
 	err := t.tx.Rollback(ctx)
-	if gone != nil {
+	if gone != nil && !errors.Is(gone, runtime.ErrTxFailed) {
 		return gone
 	}
 	return t.ledger.Engine.Classify(err)
 }
 
-// closed makes an error that pgx itself gives for a transaction which the
-// handler has ended look like the database's: no reason to try again.
-func closed(err error) error {
-	if errors.Is(err, pgx.ErrTxClosed) {
-		return errors.New("the handler ended the transaction")
+// limited is the context of the transaction's own statements. One that ended
+// in the middle of them would cost the connection, and the transaction with it.
+func (t *tx) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), t.ledger.Limit)
+}
+
+// onSavepoint runs a statement on the savepoint and says what its failure
+// means. A caller's context that has ended must not hide that.
+func (t *tx) onSavepoint(ctx context.Context, statement string) error {
+	conn := t.conn.Conn().PgConn()
+	switch {
+	case conn.IsBusy():
+		return fmt.Errorf("%w: the handler has left rows open on it", runtime.ErrTxFailed)
+	case !conn.IsClosed() && conn.TxStatus() == 'I':
+		return fmt.Errorf("%w: the connection is in no transaction", runtime.ErrTxEnded)
 	}
-	return err
+	ctx, cancel := t.limited(ctx)
+	defer cancel()
+	_, err := t.tx.Exec(ctx, statement+savepoint)
+	if errors.Is(err, pgx.ErrTxClosed) {
+		return fmt.Errorf("%w: %w", runtime.ErrTxEnded, err)
+	}
+	return t.ledger.Engine.SavepointError(err)
 }

@@ -72,13 +72,11 @@ func WithSchemaManaged() Option {
 // processes at once.
 func New(ctx context.Context, db *sql.DB, engine Engine, statements Statements, opts ...Option) (*Ledger, error) {
 	if db == nil {
-		return nil, errors.New("idemgen: nil database")
+		return nil, errNoDatabase
 	}
-	o := options{reader: db, limit: sqlcore.DefaultLimit}
-	for _, opt := range opts {
-		if err := opt(&o); err != nil {
-			return nil, err
-		}
+	o, err := newOptions(db, opts)
+	if err != nil {
+		return nil, err
 	}
 	l := &Ledger{db: db, core: &core{
 		Writer: db, Reader: o.reader, Statements: statements, Engine: engine, Limit: o.limit,
@@ -91,4 +89,16 @@ func New(ctx context.Context, db *sql.DB, engine Engine, statements Statements, 
 		return nil, err
 	}
 	return l, nil
+}
+
+var errNoDatabase = errors.New("idemgen: nil database")
+
+func newOptions(db *sql.DB, opts []Option) (options, error) {
+	o := options{reader: db, limit: sqlcore.DefaultLimit}
+	for _, opt := range opts {
+		if err := opt(&o); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
 }

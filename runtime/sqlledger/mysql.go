@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -25,8 +26,8 @@ type MySQLStatements interface {
 	Renew(context.Context, DBTX, RenewParams) (int64, error)
 	Read(context.Context, DBTX, ReadParams) (ReadRow, error)
 	Complete(context.Context, DBTX, CompleteParams) (int64, error)
-	// CompleteLocked is Complete in a transaction that began with Lock.
-	CompleteLocked(context.Context, DBTX, CompleteParams) (int64, error)
+	// CompleteIn is Complete in a transaction that began with Lock.
+	CompleteIn(context.Context, DBTX, CompleteParams) (int64, error)
 	Lock(context.Context, DBTX, FenceParams) (int64, error)
 	Release(context.Context, DBTX, FenceParams) (int64, error)
 	EndLease(context.Context, DBTX, FenceParams) (int64, error)
@@ -56,18 +57,22 @@ type OwnerParams struct {
 // default). On a node of a Galera cluster they must read what other nodes have
 // committed (wsrep_sync_wait=1). Both are checked.
 func NewMySQL(ctx context.Context, db *sql.DB, errorNumber func(error) uint16, statements MySQLStatements, opts ...Option) (*Ledger, error) {
-	m := &mysql{MySQLStatements: statements, number: errorNumber}
-	l, err := New(ctx, db, sqlcore.MySQL(errorNumber), m, opts...)
+	if db == nil {
+		return nil, errNoDatabase
+	}
+	o, err := newOptions(db, opts)
 	if err != nil {
 		return nil, err
 	}
-	for _, pool := range []DBTX{l.Writer, l.Reader} {
-		err := l.Retry(ctx, "settings", func(ctx context.Context, _ int) error { return checkSession(ctx, pool) })
+	engine := sqlcore.MySQL(errorNumber)
+	asking := &core{Engine: engine, Limit: o.limit}
+	for _, pool := range []*sql.DB{db, o.reader} {
+		err := asking.Retry(ctx, "settings", func(ctx context.Context, _ int) error { return checkSession(ctx, pool) })
 		if err != nil {
 			return nil, err
 		}
 	}
-	return l, nil
+	return New(ctx, db, engine, &mysql{MySQLStatements: statements, number: errorNumber}, opts...)
 }
 
 // checkSession refuses settings under which claims would be lost, or answers
@@ -204,6 +209,34 @@ func (m *mysql) EndLease(ctx context.Context, db DBTX, p FenceParams) (int64, er
 	}
 	return 1, nil
 }
+
+// undone implements undoneTeller. The server's list of what its last statement
+// met with is emptied by the next statement, so an error in it that rolled the
+// transaction back was followed by nothing.
+func (m *mysql) undone(ctx context.Context, tx *sql.Tx) bool {
+	rows, err := tx.QueryContext(ctx, "SHOW WARNINGS")
+	if err != nil {
+		return false
+	}
+	defer rows.Close()
+	undone := false
+	for rows.Next() {
+		var level, message string
+		var number uint16
+		if err := rows.Scan(&level, &number, &message); err != nil {
+			return false
+		}
+		undone = undone || level == "Error" && slices.Contains(rollingBack, number)
+	}
+	return undone && rows.Err() == nil
+}
+
+// rollingBack are the errors with which a server rolls a whole transaction
+// back: a deadlock or a conflict in a cluster, a row that changed since the
+// snapshot, and, where innodb_rollback_on_timeout is set, a lock that did not
+// come. An error that left the transaction as it was is no matter: then the
+// savepoint is there.
+var rollingBack = []uint16{1213, 1020, 1205, 3572}
 
 // fits refuses what is too long for its column: a server that is not strict
 // would cut it.

@@ -13,17 +13,23 @@ const (
 	besidePacket = 8 << 10
 )
 
-// Complete implements [Statements]. An answer that is larger than the packets
-// that the server takes is refused before it is sent: the server would close
-// the connection, which cannot be told from one that broke by itself.
+// Complete implements [Statements].
 func (m *mysql) Complete(ctx context.Context, db DBTX, p CompleteParams) (int64, error) {
-	complete := m.MySQLStatements.Complete
-	if _, ok := db.(*sql.Tx); ok {
-		complete = m.CompleteLocked
-	}
+	return m.complete(ctx, db, p, m.MySQLStatements.Complete)
+}
+
+// CompleteIn completes inside a handler's transaction.
+func (m *mysql) CompleteIn(ctx context.Context, db DBTX, p CompleteParams) (int64, error) {
+	return m.complete(ctx, db, p, m.MySQLStatements.CompleteIn)
+}
+
+// complete refuses an answer that is larger than the packets that the server
+// takes before it is sent: the server would close the connection, which cannot
+// be told from one that broke by itself.
+func (m *mysql) complete(ctx context.Context, db DBTX, p CompleteParams, statement func(context.Context, DBTX, CompleteParams) (int64, error)) (int64, error) {
 	plain := int64(len(p.ResponseHeaders) + len(p.ResponseBody))
 	if plain <= smallPacket-besidePacket {
-		return complete(ctx, db, p)
+		return statement(ctx, db, p)
 	}
 	quoted := plain + escapes(p.ResponseHeaders) + escapes(p.ResponseBody)
 	limit := m.packet.Load()
@@ -40,7 +46,7 @@ func (m *mysql) Complete(ctx context.Context, db DBTX, p CompleteParams) (int64,
 	case quoted+besidePacket > limit:
 		db = prepared{db}
 	}
-	return complete(ctx, db, p)
+	return statement(ctx, db, p)
 }
 
 // escapes is how many bytes are added to a value when the driver writes it into

@@ -17,9 +17,9 @@ const savepoint = "idemgen_handler"
 
 // Begin implements [runtime.TxLedger]. The transaction keeps one connection
 // until it ends.
-func (l *Ledger) Begin(ctx context.Context, f runtime.Fence, _ time.Duration) (begun runtime.Tx[*sql.Tx], held bool, err error) {
+func (l *Ledger) Begin(ctx context.Context, f runtime.Fence, lease time.Duration) (begun runtime.Tx[*sql.Tx], held bool, err error) {
 	err = l.Retry(ctx, "begin", func(ctx context.Context, _ int) error {
-		t, ok, err := l.begin(ctx, f)
+		t, ok, err := l.begin(ctx, f, lease)
 		if ok {
 			begun, held = t, true
 		}
@@ -28,7 +28,7 @@ func (l *Ledger) Begin(ctx context.Context, f runtime.Fence, _ time.Duration) (b
 	return begun, held && err == nil, err
 }
 
-func (l *Ledger) begin(ctx context.Context, f runtime.Fence) (*tx, bool, error) {
+func (l *Ledger) begin(ctx context.Context, f runtime.Fence, lease time.Duration) (*tx, bool, error) {
 	conn, err := l.db.Conn(ctx)
 	if err != nil {
 		return nil, false, err
@@ -54,7 +54,7 @@ func (l *Ledger) begin(ctx context.Context, f runtime.Fence) (*tx, bool, error) 
 	// the transaction the file's writer from the start.
 	n, err := l.Statements.Lock(ctx, begun, l.FenceParams(f))
 	if err == nil && n > 0 {
-		_, err = begun.ExecContext(ctx, "SAVEPOINT "+savepoint)
+		_, err = begun.ExecContext(ctx, l.Engine.Opening(savepoint, lease))
 	}
 	if !stop() && err == nil {
 		err = ctx.Err()
@@ -88,8 +88,7 @@ func (t *tx) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.ledger.Limit)
 	defer cancel()
-	n, err := t.ledger.Statements.Complete(ctx, t.tx, t.ledger.CompleteParams(c))
-	return n > 0, t.ledger.Engine.Classify(err)
+	return t.ledger.CompleteIn(ctx, t.tx, c)
 }
 
 // Commit implements [runtime.Tx].
@@ -102,15 +101,29 @@ func (t *tx) Commit(context.Context) error {
 // Rollback implements [runtime.Tx].
 func (t *tx) Rollback(ctx context.Context) error {
 	var gone error
+	undone := false
 	if !t.released {
+		if teller, ok := t.ledger.Statements.(undoneTeller); ok {
+			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.ledger.Limit)
+			undone = teller.undone(limited, t.tx)
+			cancel()
+		}
 		gone = t.onSavepoint(ctx, "ROLLBACK TO SAVEPOINT ")
 	}
 	err := t.tx.Rollback()
 	t.end(errors.Join(gone, err))
-	if gone != nil {
-		return t.ledger.Engine.SavepointError(gone)
+	if gone = t.ledger.Engine.SavepointError(gone); gone != nil && !(undone && errors.Is(gone, runtime.ErrTxEnded)) {
+		return gone
 	}
 	return t.ledger.Engine.Classify(err)
+}
+
+// undoneTeller is implemented by statements of engines that roll a whole
+// transaction back when a statement of it fails in certain ways, after which
+// statements autocommit. It tells whether that was the last that happened, so
+// that nothing of the transaction stands.
+type undoneTeller interface {
+	undone(ctx context.Context, tx *sql.Tx) bool
 }
 
 // onSavepoint runs a statement on the savepoint, under the ledger's limit alone:

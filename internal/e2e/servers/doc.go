@@ -11,7 +11,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -22,8 +21,14 @@ func install(program string, folders []string, packages ...string) (string, erro
 		return path, nil
 	}
 	if _, err := exec.LookPath("apt-get"); err == nil && os.Getuid() == 0 {
-		installing.Lock()
-		defer installing.Unlock()
+		unlock, err := lockInstalls()
+		if err != nil {
+			return "", err
+		}
+		defer unlock()
+		if path, ok := find(program, folders); ok {
+			return path, nil // another process has installed it meanwhile
+		}
 		for _, args := range [][]string{{"update", "-qq"}, append([]string{"install", "-y", "-qq", "--no-install-recommends"}, packages...)} {
 			c := exec.Command("apt-get", args...)
 			c.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
@@ -38,7 +43,19 @@ func install(program string, folders []string, packages ...string) (string, erro
 	return "", fmt.Errorf("%s is missing: install the Debian packages %v", program, packages)
 }
 
-var installing sync.Mutex
+// lockInstalls keeps the tests of several packages, which are processes, from
+// installing at once.
+func lockInstalls() (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(os.TempDir(), "idemgen-install.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}
 
 // find looks for a program in folders (which may hold patterns) and in PATH.
 func find(program string, folders []string) (string, bool) {

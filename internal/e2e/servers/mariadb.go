@@ -1,10 +1,12 @@
 package servers
 
 import (
+	"bytes"
 	"database/sql"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -173,3 +175,29 @@ type quiet struct{}
 func (quiet) Print(...any) {}
 
 func init() { mysql.SetLogger(quiet{}) }
+
+// LoadTimeZone makes a named time zone known to the server.
+func (s *MariaDB) LoadTimeZone(name string) error {
+	convert, err := install("mariadb-tzinfo-to-sql", mariadbFolders, "mariadb-server")
+	if err != nil {
+		return err
+	}
+	zone, err := install(filepath.Base(name), []string{filepath.Join("/usr/share/zoneinfo", filepath.Dir(name))}, "tzdata")
+	if err != nil {
+		return err
+	}
+	statements, err := exec.Command(convert, zone, name).Output()
+	if err != nil {
+		return fmt.Errorf("%s: %w", convert, err)
+	}
+	client, err := install("mariadb", mariadbFolders, "mariadb-client")
+	if err != nil {
+		return err
+	}
+	c := exec.Command(client, "--no-defaults", "--socket="+s.Socket(), "--user=root", "mysql")
+	c.Stdin = bytes.NewReader(statements)
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("load time zone %s: %w\n%s", name, err, out)
+	}
+	return nil
+}

@@ -35,7 +35,7 @@ func StartPostgres() (_ *Postgres, err error) {
 			s.Stop()
 		}
 	}()
-	for _, dir := range []string{s.folder, s.data(), s.socket()} {
+	for _, dir := range []string{s.folder, s.data(), s.Socket()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
@@ -49,14 +49,16 @@ func StartPostgres() (_ *Postgres, err error) {
 	return s, s.Start()
 }
 
-func (s *Postgres) data() string   { return filepath.Join(s.folder, "data") }
-func (s *Postgres) socket() string { return filepath.Join(s.folder, "socket") }
+func (s *Postgres) data() string { return filepath.Join(s.folder, "data") }
+
+// Socket is the folder of the server's socket; its port is 5432.
+func (s *Postgres) Socket() string { return filepath.Join(s.folder, "socket") }
 
 // Start starts the server again after it was killed.
 func (s *Postgres) Start() (err error) {
 	s.process, err = begin("postgres", s.binary, "-D", s.data(),
-		"-c", "listen_addresses=", "-c", "unix_socket_directories="+s.socket(), "-c", "max_connections=700",
-		"-c", "fsync=on", "-c", "log_min_messages=fatal")
+		"-c", "listen_addresses=", "-c", "unix_socket_directories="+s.Socket(), "-c", "max_connections=700",
+		"-c", "log_min_messages=fatal")
 	if err != nil {
 		return err
 	}
@@ -80,27 +82,48 @@ func (s *Postgres) Stop() {
 	os.RemoveAll(s.folder)
 }
 
-// Socket is the folder of the server's socket; its port is 5432.
-func (s *Postgres) Socket() string { return s.socket() }
-
-// DSN is the connection string of a database. Options are further settings, as
-// in "timezone=Asia/Tokyo".
+// DSN is the connection string of a database. Options are further words of it,
+// as in "timezone=Asia/Tokyo".
 func (s *Postgres) DSN(database string, options ...string) string {
-	dsn := fmt.Sprintf("host=%s user=postgres dbname=%s", s.socket(), database)
+	return postgresDSN(s.Socket(), 5432, database, options)
+}
+
+func postgresDSN(host string, port int, database string, options []string) string {
+	dsn := fmt.Sprintf("host=%s port=%d user=postgres dbname=%s", host, port, database)
 	for _, option := range options {
 		dsn += " " + option
 	}
 	return dsn
 }
 
-// Create creates an empty database.
-func (s *Postgres) Create(database string) error {
+// Create creates an empty database. Settings are defaults of its sessions, as
+// in "timezone TO 'Asia/Tokyo'".
+func (s *Postgres) Create(database string, settings ...string) error {
+	name := pgx.Identifier{database}.Sanitize()
+	statements := []string{"CREATE DATABASE " + name}
+	for _, setting := range settings {
+		statements = append(statements, "ALTER DATABASE "+name+" SET "+setting)
+	}
+	return s.Run("postgres", statements...)
+}
+
+// Drop drops a database, and ends its sessions.
+func (s *Postgres) Drop(database string) error {
+	return s.Run("postgres", "DROP DATABASE "+pgx.Identifier{database}.Sanitize()+" WITH (FORCE)")
+}
+
+// Run runs statements in a database.
+func (s *Postgres) Run(database string, statements ...string) error {
 	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, s.DSN("postgres"))
+	conn, err := pgx.Connect(ctx, s.DSN(database))
 	if err != nil {
 		return err
 	}
 	defer conn.Close(ctx)
-	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{database}.Sanitize())
-	return err
+	for _, statement := range statements {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	return nil
 }

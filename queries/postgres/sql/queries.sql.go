@@ -9,7 +9,7 @@ import (
 
 const complete = `-- name: Complete :execrows
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '2s', true) AS lock_limit
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 UPDATE idempotency_keys AS k SET
   status = 'completed',
@@ -21,7 +21,7 @@ UPDATE idempotency_keys AS k SET
   sweep_at = env.now + $4::bigint
 FROM env
 WHERE env.lock_limit IS NOT NULL
-  AND k.principal = $6::text AND k.scope = $7::text AND k.key = $8::text
+  AND k.principal = $6::bytea AND k.scope = $7::bytea AND k.key = $8::bytea
   AND k.generation = $9::bigint AND k.owner = $10::bytea AND k.status = 'pending'
 `
 
@@ -31,17 +31,16 @@ type CompleteParams struct {
 	ResponseBody    []byte
 	RetainMs        int64
 	GoneMs          int64
-	Principal       string
-	Scope           string
-	Key             string
+	Principal       []byte
+	Scope           []byte
+	Key             []byte
 	Generation      int64
 	Owner           []byte
 }
 
 // Stores the answer. The fence alone decides whether it stands: an owner whose
 // lease is over but whom nobody replaced may still complete. The owner token
-// stays, so that a completion which is repeated can recognise itself. In a
-// handler's transaction the row is locked already, and nothing is waited for.
+// stays, so that a completion which is repeated can recognise itself.
 func (q *Queries) Complete(ctx context.Context, db DBTX, arg CompleteParams) (int64, error) {
 	result, err := db.ExecContext(ctx, complete,
 		arg.ResponseStatus,
@@ -61,8 +60,80 @@ func (q *Queries) Complete(ctx context.Context, db DBTX, arg CompleteParams) (in
 	return result.RowsAffected()
 }
 
+const completeIn = `-- name: CompleteIn :one
+WITH before AS MATERIALIZED (
+  SELECT current_setting('lock_timeout') AS lock_timeout
+), env AS MATERIALIZED (
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
+  FROM before
+), completed AS (
+  INSERT INTO idempotency_keys AS k (
+    principal, scope, key, operation, policy, fingerprint, status, generation, owner,
+    claimed_at, lease_until, expires_at, gone_at, sweep_at, created_at,
+    response_status, response_headers, response_body
+  )
+  SELECT
+    $1::bytea, $2::bytea, $3::bytea,
+    '', '', decode(repeat('00', 32), 'hex'), 'completed', $4::bigint, $5::bytea,
+    0, 0,
+    env.now + $6::bigint,
+    env.now + $6::bigint + $7::bigint,
+    env.now + $6::bigint,
+    0,
+    $8::bigint, $9::bytea, $10::bytea
+  FROM env
+  WHERE env.lock_limit IS NOT NULL AND $4::bigint >= 1
+  ON CONFLICT (principal, scope, key) DO UPDATE SET
+    status = excluded.status,
+    response_status = excluded.response_status,
+    response_headers = excluded.response_headers,
+    response_body = excluded.response_body,
+    expires_at = excluded.expires_at,
+    gone_at = excluded.gone_at,
+    sweep_at = excluded.sweep_at
+  WHERE k.generation = excluded.generation AND k.owner = excluded.owner AND k.status = 'pending'
+  RETURNING k.claimed_at, set_config('lock_timeout', (SELECT env.before FROM env), true) AS restored
+)
+SELECT count(*) AS held FROM completed WHERE completed.claimed_at > 0 AND completed.restored IS NOT NULL
+`
+
+type CompleteInParams struct {
+	Principal       []byte
+	Scope           []byte
+	Key             []byte
+	Generation      int64
+	Owner           []byte
+	RetainMs        int64
+	GoneMs          int64
+	ResponseStatus  int64
+	ResponseHeaders []byte
+	ResponseBody    []byte
+}
+
+// Stores the answer inside the handler's transaction, which Lock began. It is
+// Complete in the form of Lock, for the reason given there.
+func (q *Queries) CompleteIn(ctx context.Context, db DBTX, arg CompleteInParams) (int64, error) {
+	row := db.QueryRowContext(ctx, completeIn,
+		arg.Principal,
+		arg.Scope,
+		arg.Key,
+		arg.Generation,
+		arg.Owner,
+		arg.RetainMs,
+		arg.GoneMs,
+		arg.ResponseStatus,
+		arg.ResponseHeaders,
+		arg.ResponseBody,
+	)
+	var held int64
+	err := row.Scan(&held)
+	return held, err
+}
+
 const counts = `-- name: Counts :many
-WITH env AS MATERIALIZED (SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now)
+WITH env AS MATERIALIZED (
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
+)
 SELECT
   k.operation,
   (CASE
@@ -110,20 +181,20 @@ func (q *Queries) Counts(ctx context.Context, db DBTX) ([]CountsRow, error) {
 
 const endLease = `-- name: EndLease :execrows
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '2s', true) AS lock_limit
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 UPDATE idempotency_keys AS k SET
   lease_until = least(k.lease_until, env.now)
 FROM env
 WHERE env.lock_limit IS NOT NULL
-  AND k.principal = $1::text AND k.scope = $2::text AND k.key = $3::text
+  AND k.principal = $1::bytea AND k.scope = $2::bytea AND k.key = $3::bytea
   AND k.generation = $4::bigint AND k.owner = $5::bytea AND k.status = 'pending'
 `
 
 type EndLeaseParams struct {
-	Principal  string
-	Scope      string
-	Key        string
+	Principal  []byte
+	Scope      []byte
+	Key        []byte
 	Generation int64
 	Owner      []byte
 }
@@ -145,26 +216,29 @@ func (q *Queries) EndLease(ctx context.Context, db DBTX, arg EndLeaseParams) (in
 }
 
 const erase = `-- name: Erase :execrows
-WITH env AS MATERIALIZED (SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now)
+WITH env AS MATERIALIZED (
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+)
 DELETE FROM idempotency_keys AS k
-USING env, (
-  SELECT d.principal, d.scope, d.key FROM idempotency_keys AS d
-  WHERE d.principal = $1::text
-    AND (d.status = 'completed' OR d.lease_until <= (SELECT env.now FROM env))
-  LIMIT $2::bigint
-  FOR UPDATE SKIP LOCKED
-) AS mine
-WHERE k.principal = mine.principal AND k.scope = mine.scope AND k.key = mine.key
-  AND (k.status = 'completed' OR k.lease_until <= env.now)
+WHERE k.ctid = ANY(ARRAY(
+    SELECT mine.ctid FROM idempotency_keys AS mine, env
+    WHERE env.lock_limit IS NOT NULL
+      AND mine.principal = $1::bytea
+      AND (mine.status = 'completed' OR mine.lease_until <= env.now)
+    LIMIT $2::bigint
+    FOR UPDATE OF mine
+  ))
 `
 
 type EraseParams struct {
-	Principal string
+	Principal []byte
 	MaxRows   int64
 }
 
 // Deletes rows of one principal, except those whose work is running: without
-// its row a running claim could neither complete nor keep others out.
+// its row a running claim could neither complete nor keep others out. A row that
+// somebody holds is waited for, within the lock limit: it must not be left
+// behind unsaid.
 func (q *Queries) Erase(ctx context.Context, db DBTX, arg EraseParams) (int64, error) {
 	result, err := db.ExecContext(ctx, erase, arg.Principal, arg.MaxRows)
 	if err != nil {
@@ -174,15 +248,16 @@ func (q *Queries) Erase(ctx context.Context, db DBTX, arg EraseParams) (int64, e
 }
 
 const insert = `-- name: Insert :one
+
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '2s', true) AS lock_limit
-), claimed AS (
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+), inserted AS (
   INSERT INTO idempotency_keys AS k (
     principal, scope, key, operation, policy, fingerprint, status, generation, owner,
     claimed_at, lease_until, expires_at, gone_at, sweep_at, created_at
   )
   SELECT
-    $1::text, $2::text, $3::text,
+    $1::bytea, $2::bytea, $3::bytea,
     $4::text, $5::text, $6::bytea,
     'pending', 1, $7::bytea,
     env.now,
@@ -195,19 +270,27 @@ WITH env AS MATERIALIZED (
   WHERE env.lock_limit IS NOT NULL
   ON CONFLICT (principal, scope, key) DO NOTHING
   RETURNING k.generation, k.claimed_at, k.lease_until
+), own AS (
+  UPDATE idempotency_keys AS k SET
+    lease_until = env.now + $8::bigint,
+    expires_at = env.now + $8::bigint + $9::bigint,
+    gone_at = env.now + $8::bigint + $9::bigint + $10::bigint,
+    sweep_at = env.now + $8::bigint + $9::bigint
+  FROM env
+  WHERE NOT EXISTS (SELECT 1 FROM inserted)
+    AND k.principal = $1::bytea AND k.scope = $2::bytea AND k.key = $3::bytea
+    AND k.owner = $7::bytea AND k.status = 'pending'
+  RETURNING k.generation, k.claimed_at, k.lease_until
 )
-SELECT claimed.generation, claimed.claimed_at, claimed.lease_until FROM claimed
+SELECT inserted.generation, inserted.claimed_at, inserted.lease_until FROM inserted
 UNION ALL
-SELECT k.generation, k.claimed_at, k.lease_until FROM idempotency_keys AS k
-WHERE k.principal = $1::text AND k.scope = $2::text AND k.key = $3::text
-  AND k.owner = $7::bytea AND k.status = 'pending'
-  AND NOT EXISTS (SELECT 1 FROM claimed)
+SELECT own.generation, own.claimed_at, own.lease_until FROM own
 `
 
 type InsertParams struct {
-	Principal   string
-	Scope       string
-	Key         string
+	Principal   []byte
+	Scope       []byte
+	Key         []byte
 	Operation   string
 	Policy      string
 	Fingerprint []byte
@@ -223,13 +306,18 @@ type InsertRow struct {
 	LeaseUntil int64
 }
 
+// Every statement that may meet a locked row limits its wait by itself: set_config
+// sets lock_timeout for the statement's transaction alone, in a CTE that is
+// materialized and read before any row is locked. So there is no session state,
+// which a pooler would lose or hand on, and no further round trip. The same CTE
+// reads the clock: once, so that the times of a row agree.
 // Claims a key that no row holds. A row that holds it, in whatever state, makes
-// this return nothing; the caller then reads it and decides. DO NOTHING takes no
-// lock on that row and writes nothing. The exception is the claim's own row,
-// which an earlier send of this statement wrote although its answer was lost.
-//
-// The lock limit rides in the same statement, for this statement's transaction
-// alone: it bounds the wait for another transaction that is inserting the key.
+// this return nothing; the caller then reads it and decides. DO NOTHING locks no
+// row and writes nothing, so a lost race costs no commit; what it may wait for is
+// another transaction that is inserting the same key. The exception is the
+// claim's own row, which an earlier send of this statement wrote although its
+// answer was lost: it gets the lease of this send. Another owner's row does not
+// match there, so it is not locked.
 func (q *Queries) Insert(ctx context.Context, db DBTX, arg InsertParams) (InsertRow, error) {
 	row := db.QueryRowContext(ctx, insert,
 		arg.Principal,
@@ -248,37 +336,61 @@ func (q *Queries) Insert(ctx context.Context, db DBTX, arg InsertParams) (Insert
 	return i, err
 }
 
-const lock = `-- name: Lock :execrows
-SELECT 1 FROM idempotency_keys AS k
-WHERE k.principal = $1::text AND k.scope = $2::text AND k.key = $3::text
-  AND k.generation = $4::bigint AND k.owner = $5::bytea AND k.status = 'pending'
-FOR UPDATE
+const lock = `-- name: Lock :one
+WITH before AS MATERIALIZED (
+  SELECT current_setting('lock_timeout') AS lock_timeout
+), env AS MATERIALIZED (
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
+  FROM before
+), locked AS (
+  INSERT INTO idempotency_keys AS k (
+    principal, scope, key, operation, policy, fingerprint, status, generation, owner,
+    claimed_at, lease_until, expires_at, gone_at, sweep_at, created_at
+  )
+  SELECT
+    $1::bytea, $2::bytea, $3::bytea,
+    '', '', decode(repeat('00', 32), 'hex'), 'pending', $4::bigint, $5::bytea,
+    0, 0, 0, 0, 0, 0
+  FROM env
+  WHERE env.lock_limit IS NOT NULL AND $4::bigint >= 1
+  ON CONFLICT (principal, scope, key) DO UPDATE SET status = k.status
+  WHERE k.generation = excluded.generation AND k.owner = excluded.owner AND k.status = 'pending'
+  RETURNING k.claimed_at, set_config('lock_timeout', (SELECT env.before FROM env), true) AS restored
+)
+SELECT count(*) AS held FROM locked WHERE locked.claimed_at > 0 AND locked.restored IS NOT NULL
 `
 
 type LockParams struct {
-	Principal  string
-	Scope      string
-	Key        string
+	Principal  []byte
+	Scope      []byte
+	Key        []byte
 	Generation int64
 	Owner      []byte
 }
 
 // Tests the fence at the start of a handler's transaction and keeps the row
-// locked until its end, so that nobody takes the claim over meanwhile. It
-// leaves no dead row behind. It sets no lock limit: that would stay for the
-// handler's own statements.
+// locked until its end, so that nobody takes the claim over meanwhile.
+//
+// It says so as an insert that meets the row, and not as SELECT FOR UPDATE or
+// UPDATE, for the sake of SERIALIZABLE: those read the primary key's index, which
+// makes PostgreSQL guard whole pages of it, so that handlers of neighbouring keys
+// would fail each other; the search of ON CONFLICT is not guarded. Where the key
+// has no row after all, the insert puts one there which the caller must roll
+// back; claimed_at tells it apart.
+//
+// The lock limit is the session's own again when the fence holds: the handler's
+// statements follow in the same transaction.
 func (q *Queries) Lock(ctx context.Context, db DBTX, arg LockParams) (int64, error) {
-	result, err := db.ExecContext(ctx, lock,
+	row := db.QueryRowContext(ctx, lock,
 		arg.Principal,
 		arg.Scope,
 		arg.Key,
 		arg.Generation,
 		arg.Owner,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
+	var held int64
+	err := row.Scan(&held)
+	return held, err
 }
 
 const read = `-- name: Read :one
@@ -287,13 +399,13 @@ SELECT
   k.response_status, k.response_headers, k.response_body,
   floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
 FROM idempotency_keys AS k
-WHERE k.principal = $1::text AND k.scope = $2::text AND k.key = $3::text
+WHERE k.principal = $1::bytea AND k.scope = $2::bytea AND k.key = $3::bytea
 `
 
 type ReadParams struct {
-	Principal string
-	Scope     string
-	Key       string
+	Principal []byte
+	Scope     []byte
+	Key       []byte
 }
 
 type ReadRow struct {
@@ -339,19 +451,19 @@ func (q *Queries) Read(ctx context.Context, db DBTX, arg ReadParams) (ReadRow, e
 
 const release = `-- name: Release :execrows
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '2s', true) AS lock_limit
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 DELETE FROM idempotency_keys AS k
 USING env
 WHERE env.lock_limit IS NOT NULL
-  AND k.principal = $1::text AND k.scope = $2::text AND k.key = $3::text
+  AND k.principal = $1::bytea AND k.scope = $2::bytea AND k.key = $3::bytea
   AND k.generation = $4::bigint AND k.owner = $5::bytea AND k.status = 'pending'
 `
 
 type ReleaseParams struct {
-	Principal  string
-	Scope      string
-	Key        string
+	Principal  []byte
+	Scope      []byte
+	Key        []byte
 	Generation int64
 	Owner      []byte
 }
@@ -373,7 +485,7 @@ func (q *Queries) Release(ctx context.Context, db DBTX, arg ReleaseParams) (int6
 
 const renew = `-- name: Renew :one
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '2s', true) AS lock_limit
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 UPDATE idempotency_keys AS k SET
   lease_until = env.now + $1::bigint,
@@ -382,7 +494,7 @@ UPDATE idempotency_keys AS k SET
   sweep_at = env.now + $1::bigint + $2::bigint
 FROM env
 WHERE env.lock_limit IS NOT NULL
-  AND k.principal = $4::text AND k.scope = $5::text AND k.key = $6::text
+  AND k.principal = $4::bytea AND k.scope = $5::bytea AND k.key = $6::bytea
   AND k.generation = $7::bigint AND k.owner = $8::bytea AND k.status = 'pending'
 RETURNING k.generation, k.claimed_at, k.lease_until
 `
@@ -391,9 +503,9 @@ type RenewParams struct {
 	LeaseMs    int64
 	RetainMs   int64
 	GoneMs     int64
-	Principal  string
-	Scope      string
-	Key        string
+	Principal  []byte
+	Scope      []byte
+	Key        []byte
 	Generation int64
 	Owner      []byte
 }
@@ -424,7 +536,7 @@ func (q *Queries) Renew(ctx context.Context, db DBTX, arg RenewParams) (RenewRow
 
 const reuse = `-- name: Reuse :one
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '2s', true) AS lock_limit
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 UPDATE idempotency_keys AS k SET
   operation = $1::text,
@@ -446,7 +558,7 @@ UPDATE idempotency_keys AS k SET
   created_at = env.now
 FROM env
 WHERE env.lock_limit IS NOT NULL
-  AND k.principal = $8::text AND k.scope = $9::text AND k.key = $10::text
+  AND k.principal = $8::bytea AND k.scope = $9::bytea AND k.key = $10::bytea
   AND k.generation = $11::bigint AND k.owner = $12::bytea
   AND k.expires_at <= env.now
   AND (k.status = 'completed' OR k.lease_until <= env.now)
@@ -462,9 +574,9 @@ type ReuseParams struct {
 	LeaseMs        int64
 	RetainMs       int64
 	GoneMs         int64
-	Principal      string
-	Scope          string
-	Key            string
+	Principal      []byte
+	Scope          []byte
+	Key            []byte
 	SeenGeneration int64
 	SeenOwner      []byte
 }
@@ -510,90 +622,53 @@ func (q *Queries) SchemaVersion(ctx context.Context, db DBTX) (int64, error) {
 	return version, err
 }
 
-const sweepDelete = `-- name: SweepDelete :execrows
+const sweep = `-- name: Sweep :one
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '2s', true) AS lock_limit
-)
-DELETE FROM idempotency_keys AS k
-USING env, (
-  SELECT d.principal, d.scope, d.key FROM idempotency_keys AS d
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
+), due AS MATERIALIZED (
+  SELECT d.ctid::tid AS place, d.gone_at FROM idempotency_keys AS d
   WHERE d.sweep_at <= (SELECT env.now FROM env)
+    AND d.expires_at <= (SELECT env.now FROM env)
+    AND (d.status = 'completed' OR d.lease_until <= (SELECT env.now FROM env))
   ORDER BY d.sweep_at LIMIT $1::bigint
   FOR UPDATE SKIP LOCKED
-) AS due
-WHERE k.principal = due.principal AND k.scope = due.scope AND k.key = due.key
-  AND k.expires_at <= env.now
-  AND (k.status = 'completed' OR k.lease_until <= env.now)
-  AND k.gone_at <= env.now
+), dropped AS (
+  UPDATE idempotency_keys AS k SET
+    response_status = 0,
+    response_headers = '',
+    response_body = '',
+    sweep_at = k.gone_at
+  WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due WHERE due.gone_at > (SELECT env.now FROM env)))
+  RETURNING 1
+), deleted AS (
+  DELETE FROM idempotency_keys AS k
+  WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due WHERE due.gone_at <= (SELECT env.now FROM env)))
+  RETURNING 1
+)
+SELECT ((SELECT count(*) FROM dropped) + (SELECT count(*) FROM deleted))::bigint AS changed
 `
 
-type SweepDeleteParams struct {
+type SweepParams struct {
 	MaxRows int64
 }
 
-// Deletes expired rows that need not be remembered.
-func (q *Queries) SweepDelete(ctx context.Context, db DBTX, arg SweepDeleteParams) (int64, error) {
-	result, err := db.ExecContext(ctx, sweepDelete, arg.MaxRows)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
-}
-
-const sweepDrop = `-- name: SweepDrop :execrows
-WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '2s', true) AS lock_limit
-)
-UPDATE idempotency_keys AS k SET
-  response_status = 0,
-  response_headers = '',
-  response_body = '',
-  sweep_at = k.gone_at
-FROM env, (
-  SELECT d.principal, d.scope, d.key FROM idempotency_keys AS d
-  WHERE d.sweep_at <= (SELECT env.now FROM env)
-  ORDER BY d.sweep_at LIMIT $1::bigint
-  FOR UPDATE SKIP LOCKED
-) AS due
-WHERE k.principal = due.principal AND k.scope = due.scope AND k.key = due.key
-  AND k.expires_at <= env.now
-  AND (k.status = 'completed' OR k.lease_until <= env.now)
-  AND k.gone_at > env.now
-`
-
-type SweepDropParams struct {
-	MaxRows int64
-}
-
-// Drops the answers of expired rows whose key is still remembered, and puts
-// them off until they are gone. The sub-select reads the index of sweep_at and
-// passes over rows that somebody holds; the conditions are tested on the row as
-// it is once locked.
-func (q *Queries) SweepDrop(ctx context.Context, db DBTX, arg SweepDropParams) (int64, error) {
-	result, err := db.ExecContext(ctx, sweepDrop, arg.MaxRows)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
-}
-
-const sweepDue = `-- name: SweepDue :one
-SELECT count(*) AS due FROM (
-  SELECT 1 FROM idempotency_keys AS k WHERE k.sweep_at <= (SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint) LIMIT 1
-) AS found
-`
-
-// Says, without a write, whether a sweep would find anything.
-func (q *Queries) SweepDue(ctx context.Context, db DBTX) (int64, error) {
-	row := db.QueryRowContext(ctx, sweepDue)
-	var due int64
-	err := row.Scan(&due)
-	return due, err
+// Drops the answers of expired rows whose key is still remembered, and puts them
+// off until they are gone; deletes expired rows that need not be remembered. Both
+// in one statement, so that each row that is locked is changed. What is due is
+// read in the order of the index of sweep_at and locked on the way, past rows
+// that somebody holds; the conditions are tested on the row as it is once locked.
+// The locked rows are then found by their place, which the lock keeps: no plan
+// for that reads the rest of the table.
+func (q *Queries) Sweep(ctx context.Context, db DBTX, arg SweepParams) (int64, error) {
+	row := db.QueryRowContext(ctx, sweep, arg.MaxRows)
+	var changed int64
+	err := row.Scan(&changed)
+	return changed, err
 }
 
 const takeOver = `-- name: TakeOver :one
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '2s', true) AS lock_limit
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 UPDATE idempotency_keys AS k SET
   generation = k.generation + 1,
@@ -605,7 +680,7 @@ UPDATE idempotency_keys AS k SET
   sweep_at = env.now + $2::bigint + $3::bigint
 FROM env
 WHERE env.lock_limit IS NOT NULL
-  AND k.principal = $5::text AND k.scope = $6::text AND k.key = $7::text
+  AND k.principal = $5::bytea AND k.scope = $6::bytea AND k.key = $7::bytea
   AND k.generation = $8::bigint AND k.owner = $9::bytea
   AND k.status = 'pending' AND k.lease_until <= env.now
   AND k.expires_at > env.now
@@ -617,9 +692,9 @@ type TakeOverParams struct {
 	LeaseMs        int64
 	RetainMs       int64
 	GoneMs         int64
-	Principal      string
-	Scope          string
-	Key            string
+	Principal      []byte
+	Scope          []byte
+	Key            []byte
 	SeenGeneration int64
 	SeenOwner      []byte
 }
@@ -636,7 +711,7 @@ type TakeOverRow struct {
 // taken. The row keeps its operation, policy and fingerprint: a takeover is bound
 // to the same request. claimed_at grows strictly even if the clock was set back,
 // because it is the fencing number. After a wait for the row's lock PostgreSQL
-// tests the conditions again on the row as it is then.
+// tests the conditions again, on the row as it is then.
 func (q *Queries) TakeOver(ctx context.Context, db DBTX, arg TakeOverParams) (TakeOverRow, error) {
 	row := db.QueryRowContext(ctx, takeOver,
 		arg.Owner,

@@ -38,11 +38,17 @@ func (l *Core[DB]) NotifyRetry(f func(ctx context.Context, statement string, err
 	l.onRetry = append(l.onRetry, f)
 }
 
+// Conflict implements [runtime.ConflictTeller].
+func (l *Core[DB]) Conflict(err error) bool {
+	class := l.Engine.class(err)
+	return class == Retry || class == Locked
+}
+
 // Insert implements [runtime.Ledger].
 func (l *Core[DB]) Insert(ctx context.Context, c runtime.Claim) (runtime.Claimed, bool, error) {
 	return l.claim(ctx, "insert", c, func(ctx context.Context) (Claimed, error) {
 		return l.Statements.Insert(ctx, l.Writer, InsertParams{
-			Principal: l.Engine.principal(c.Principal), Scope: c.Scope, Key: c.Key,
+			Principal: c.Principal, Scope: c.Scope, Key: c.Key,
 			Operation: c.Operation, Policy: c.Policy, Fingerprint: c.Fingerprint[:], Owner: c.Owner[:],
 			LeaseMs: c.Lease.Milliseconds(), RetainMs: c.Retain.Milliseconds(), GoneMs: c.Gone.Milliseconds(),
 		})
@@ -52,7 +58,7 @@ func (l *Core[DB]) Insert(ctx context.Context, c runtime.Claim) (runtime.Claimed
 // Read implements [runtime.Ledger].
 func (l *Core[DB]) Read(ctx context.Context, id runtime.ID) (row runtime.Row, found bool, err error) {
 	err = l.Retry(ctx, "read", func(ctx context.Context, _ int) error {
-		r, err := l.Statements.Read(ctx, l.Reader, ReadParams{Principal: l.Engine.principal(id.Principal), Scope: id.Scope, Key: id.Key})
+		r, err := l.Statements.Read(ctx, l.Reader, ReadParams{Principal: id.Principal, Scope: id.Scope, Key: id.Key})
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -85,7 +91,7 @@ func (l *Core[DB]) TakeOver(ctx context.Context, seen runtime.Fence, c runtime.C
 		return l.Statements.TakeOver(ctx, l.Writer, TakeOverParams{
 			Owner:   c.Owner[:],
 			LeaseMs: c.Lease.Milliseconds(), RetainMs: c.Retain.Milliseconds(), GoneMs: c.Gone.Milliseconds(),
-			Principal: l.Engine.principal(c.Principal), Scope: c.Scope, Key: c.Key,
+			Principal: c.Principal, Scope: c.Scope, Key: c.Key,
 			SeenGeneration: seen.Generation, SeenOwner: seen.Owner[:],
 		})
 	})
@@ -97,7 +103,7 @@ func (l *Core[DB]) Reuse(ctx context.Context, seen runtime.Fence, c runtime.Clai
 		return l.Statements.Reuse(ctx, l.Writer, ReuseParams{
 			Operation: c.Operation, Policy: c.Policy, Fingerprint: c.Fingerprint[:], Owner: c.Owner[:],
 			LeaseMs: c.Lease.Milliseconds(), RetainMs: c.Retain.Milliseconds(), GoneMs: c.Gone.Milliseconds(),
-			Principal: l.Engine.principal(c.Principal), Scope: c.Scope, Key: c.Key,
+			Principal: c.Principal, Scope: c.Scope, Key: c.Key,
 			SeenGeneration: seen.Generation, SeenOwner: seen.Owner[:],
 		})
 	})
@@ -146,7 +152,7 @@ func (l *Core[DB]) Renew(ctx context.Context, f runtime.Fence, terms runtime.Ter
 	err = l.Retry(ctx, "renew", func(ctx context.Context, _ int) error {
 		r, err := l.Statements.Renew(ctx, l.Writer, RenewParams{
 			LeaseMs: terms.Lease.Milliseconds(), RetainMs: terms.Retain.Milliseconds(), GoneMs: terms.Gone.Milliseconds(),
-			Principal: l.Engine.principal(f.Principal), Scope: f.Scope, Key: f.Key, Generation: f.Generation, Owner: f.Owner[:],
+			Principal: f.Principal, Scope: f.Scope, Key: f.Key, Generation: f.Generation, Owner: f.Owner[:],
 		})
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
@@ -177,18 +183,35 @@ func (l *Core[DB]) Complete(ctx context.Context, c runtime.Completion) (stands b
 	return stands && err == nil, err
 }
 
+// CompleteIn completes inside a handler's transaction, whose row [Statements.Lock]
+// has locked. It is one statement, without retries.
+func (l *Core[DB]) CompleteIn(ctx context.Context, db DB, c runtime.Completion) (bool, error) {
+	complete := l.Statements.Complete
+	if s, ok := l.Statements.(inner[DB]); ok {
+		complete = s.CompleteIn
+	}
+	n, err := complete(ctx, db, l.CompleteParams(c))
+	return n > 0 && err == nil, l.Engine.Classify(err)
+}
+
+// inner is implemented by statements of engines on which a completion inside a
+// handler's transaction is a statement of its own.
+type inner[DB any] interface {
+	CompleteIn(context.Context, DB, CompleteParams) (int64, error)
+}
+
 // CompleteParams are the parameters of a completion.
 func (l *Core[DB]) CompleteParams(c runtime.Completion) CompleteParams {
 	return CompleteParams{
 		ResponseStatus: int64(c.Answer.Status), ResponseHeaders: c.Answer.Headers, ResponseBody: c.Answer.Body,
 		RetainMs: c.Retain.Milliseconds(), GoneMs: c.Gone.Milliseconds(),
-		Principal: l.Engine.principal(c.Principal), Scope: c.Scope, Key: c.Key, Generation: c.Generation, Owner: c.Owner[:],
+		Principal: c.Principal, Scope: c.Scope, Key: c.Key, Generation: c.Generation, Owner: c.Owner[:],
 	}
 }
 
 // FenceParams are the parameters of a fence.
 func (l *Core[DB]) FenceParams(f runtime.Fence) FenceParams {
-	return FenceParams{Principal: l.Engine.principal(f.Principal), Scope: f.Scope, Key: f.Key, Generation: f.Generation, Owner: f.Owner[:]}
+	return FenceParams{Principal: f.Principal, Scope: f.Scope, Key: f.Key, Generation: f.Generation, Owner: f.Owner[:]}
 }
 
 // Release implements [runtime.Ledger]. A repeated release finds no row of its

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"github.com/idemgen/idemgen/runtime"
 )
@@ -16,12 +17,12 @@ import (
 type Engine struct {
 	// Class gives the class of an error of the database or its driver.
 	Class func(error) Class
-	// Principal is the form in which the engine's text column holds any
-	// bytes, one form for each principal; nil keeps them as they are.
-	Principal func(string) string
 	// NoWait says that statements never wait for a row's lock, but fail as
 	// Locked at once, so that waiting means to send them again.
 	NoWait bool
+	// OpenTx are settings that a handler's transaction makes for itself when
+	// it is opened with a lease: statements that end with "; ". Nil makes none.
+	OpenTx func(lease time.Duration) string
 }
 
 // Class is what an error of a statement means for the next attempt.
@@ -93,9 +94,12 @@ func (e Engine) Classify(err error) error {
 	return fmt.Errorf("idemgen: ledger: %w", err)
 }
 
-func (e Engine) principal(p string) string {
-	if e.Principal == nil {
-		return p
+// Opening is what opens a handler's transaction: the engine's settings, then
+// the savepoint of that name.
+func (e Engine) Opening(savepoint string, lease time.Duration) string {
+	statement := "SAVEPOINT " + savepoint
+	if e.OpenTx != nil {
+		statement = e.OpenTx(lease) + statement
 	}
-	return e.Principal(p)
+	return statement
 }

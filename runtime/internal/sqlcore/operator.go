@@ -27,7 +27,7 @@ func (l *Core[DB]) Erase(ctx context.Context, principal string, limit int) (eras
 		return 0, nil
 	}
 	err = l.Retry(ctx, "erase", func(ctx context.Context, _ int) error {
-		n, err := l.Statements.Erase(ctx, l.Writer, EraseParams{Principal: l.Engine.principal(principal), MaxRows: int64(limit)})
+		n, err := l.Statements.Erase(ctx, l.Writer, EraseParams{Principal: principal, MaxRows: int64(limit)})
 		erased += int(n)
 		return err
 	})

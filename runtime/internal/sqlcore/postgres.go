@@ -1,14 +1,21 @@
 package sqlcore
 
 import (
-	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
-	"unicode/utf8"
+	"time"
 )
 
 // Postgres is PostgreSQL through any driver whose errors tell their SQLSTATE.
-var Postgres = Engine{Class: postgresClass, Principal: postgresText}
+var Postgres = Engine{Class: postgresClass, OpenTx: idleLimit}
+
+// idleLimit makes the server end a transaction that sits idle for longer than
+// the lease, so that a paused or half-open owner frees its row. The setting
+// ends with the transaction.
+func idleLimit(lease time.Duration) string {
+	return fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d; ", max(1, lease.Milliseconds()))
+}
 
 // postgresClass goes by SQLSTATE (PostgreSQL, appendix A).
 func postgresClass(err error) Class {
@@ -25,6 +32,7 @@ func postgresClass(err error) Class {
 	case state == "55P03": // lock not available
 		return Locked
 	case strings.HasPrefix(state, "08"), // connection exceptions
+		state == "25P03", state == "25P04", state == "57P05", // the session or its transaction timed out, and the connection with it
 		state == "57P01", state == "57P02", state == "57P03", // shut down, crashed, starting
 		state == "53300": // too many connections
 		return Retry
@@ -33,15 +41,4 @@ func postgresClass(err error) Class {
 		return Down
 	}
 	return Final
-}
-
-// postgresText is the form of a principal in a text column, which holds no NUL
-// and no invalid UTF-8: such principals are written in hex behind a prefix,
-// and so are those that begin with the prefix, so that no two are one.
-func postgresText(principal string) string {
-	const prefix = "hex:"
-	if utf8.ValidString(principal) && !strings.Contains(principal, "\x00") && !strings.HasPrefix(principal, prefix) {
-		return principal
-	}
-	return prefix + hex.EncodeToString([]byte(principal))
 }

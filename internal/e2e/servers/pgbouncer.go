@@ -1,0 +1,79 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// PgBouncer is a pooler in transaction mode in front of a PostgreSQL server.
+type PgBouncer struct {
+	folder  string
+	process *process
+}
+
+const pgbouncerPort = 6432
+
+// StartPgBouncer starts a pooler with that many connections to each database
+// of a server. Call Stop before the server's.
+func StartPgBouncer(server *Postgres, connections int) (_ *PgBouncer, err error) {
+	binary, err := install("pgbouncer", []string{"/usr/sbin", "/usr/bin"}, "pgbouncer")
+	if err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp("", "pgbouncer-")
+	if err != nil {
+		return nil, err
+	}
+	s := &PgBouncer{folder: folder}
+	defer func() {
+		if err != nil {
+			s.Stop()
+		}
+	}()
+	config := filepath.Join(folder, "pgbouncer.ini")
+	if err := os.WriteFile(config, fmt.Appendf(nil, `[databases]
+* = host=%s port=5432 user=postgres
+
+[pgbouncer]
+listen_addr =
+listen_port = %d
+unix_socket_dir = %s
+auth_type = any
+pool_mode = transaction
+default_pool_size = %d
+max_client_conn = 1000
+`, server.Socket(), pgbouncerPort, folder, connections), 0o644); err != nil {
+		return nil, err
+	}
+	if err := own("postgres", folder); err != nil {
+		return nil, err
+	}
+	if s.process, err = begin("postgres", binary, config); err != nil {
+		return nil, err
+	}
+	return s, s.process.await(func() error {
+		conn, err := pgx.Connect(context.Background(), s.DSN("postgres"))
+		if err != nil {
+			return err
+		}
+		return conn.Close(context.Background())
+	})
+}
+
+// DSN is the connection string of a database behind the pooler.
+func (s *PgBouncer) DSN(database string, options ...string) string {
+	return postgresDSN(s.folder, pgbouncerPort, database, options)
+}
+
+// Stop ends the pooler.
+func (s *PgBouncer) Stop() {
+	if s.process != nil {
+		s.process.signal(syscall.SIGKILL)
+	}
+	os.RemoveAll(s.folder)
+}
