@@ -17,7 +17,8 @@ import (
 //
 // fn's context is not cancelled when ctx is; it ends at the policy's timeout.
 // Whatever fn returns beside a nil error is its answer. With an error, the
-// answer is the one given, or rendered from the error when its Status is 0.
+// answer is the one given, or rendered from the error when its Status is not
+// that of an error.
 // A panic of fn counts as an error; http.ErrAbortHandler is passed on after
 // the claim is settled.
 func (g *Guard) Do(ctx context.Context, call Call, fn func(context.Context) (Answer, error)) (Result, error) {
@@ -199,7 +200,9 @@ func (g *Guard) run(ctx context.Context, h *held, out *outcome, fn func(context.
 // classify gives a failed outcome its answer and says what becomes of the
 // claim.
 func (g *Guard) classify(out *outcome, info *running) {
-	if out.err != nil && out.answer.Status == 0 {
+	// An answer of success beside an error would be kept as final, although
+	// nothing says that the work was done.
+	if out.err != nil && out.answer.Status < 400 {
 		out.answer = errorAnswer(g.policy.Errors, out.err)
 	}
 	out.as = FailureStore

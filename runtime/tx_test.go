@@ -332,6 +332,34 @@ func TestTxWithAFailedStatement(t *testing.T) {
 	}
 }
 
+// An error beside an answer of success is an error: the effect is rolled back,
+// and the success must not be replayed.
+func TestTxErrorBesideASuccess(t *testing.T) {
+	g, l := newRig(t), &txLedger{}
+	l.faulty = g.ledger
+	engine, err := runtime.NewEngine(l, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := txPolicy()
+	p.Failure = runtime.FailureStore
+	guard, err := engine.Guard(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := runtime.Call{Principal: "alice", Key: "k", Fingerprint: func(runtime.Rule) [32]byte { return [32]byte{} }}
+	for range 2 {
+		result, err := runtime.DoTx(t.Context(), guard, l, call, func(_ context.Context, tx *bookTx) (runtime.Answer, error) {
+			tx.add("line")
+			return runtime.Answer{Status: 201}, errors.New("constraint")
+		})
+		if err != nil || result.Answer.Status != 500 {
+			t.Errorf("%+v, %v", result, err)
+		}
+	}
+	wantBook(t, l)
+}
+
 func TestTxNeedsAKey(t *testing.T) {
 	g := newRig(t)
 	p := txPolicy()
@@ -339,5 +367,59 @@ func TestTxNeedsAKey(t *testing.T) {
 	runtime.HandleTx(g.server, &txLedger{faulty: g.ledger}, p, orders, func(*runtime.Request) (runtime.TxWork[*bookTx], error) { return bookOne, nil })
 	if err := g.server.Err(); err == nil || !strings.Contains(err.Error(), "needs a key") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// conflicted is a ledger that knows one error as a conflict.
+type conflicted struct{ *txLedger }
+
+var errDeadlock = errors.New("deadlock")
+
+func (conflicted) Conflict(err error) bool { return errors.Is(err, errDeadlock) }
+
+// Work that the database rolled back for the sake of another is released and
+// its caller invited to retry, unless the work said what it wants, or our own
+// rollback failed.
+func TestTxConflictInvitesARetry(t *testing.T) {
+	for name, c := range map[string]struct {
+		err      error
+		rollback error
+		status   int
+		again    bool
+	}{
+		"conflict":             {errors.Join(errDeadlock), nil, 503, true},
+		"conflict, held":       {runtime.Hold(errDeadlock), nil, 500, false},
+		"conflict, classified": {errors.Join(&runtime.Error{Status: 409, Code: "taken"}, errDeadlock), nil, 409, false},
+		"conflict, rollback":   {errDeadlock, errors.New("gone"), 500, false},
+		"another error":        {errors.New("constraint"), nil, 500, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, l := newRig(t), &txLedger{rollback: c.rollback}
+			l.faulty = g.ledger
+			p := txPolicy()
+			p.Failure = runtime.FailureStore
+			h := runtime.HandleTx(g.server, conflicted{l}, p, orders, func(*runtime.Request) (runtime.TxWork[*bookTx], error) {
+				return func(ctx context.Context, tx *bookTx) (*runtime.Response, error) {
+					if g.runs++; g.runs == 1 {
+						return nil, c.err
+					}
+					return created(ctx)
+				}, nil
+			})
+			if err := g.server.Err(); err != nil {
+				t.Fatal(err)
+			}
+			first := do(h, request("k", ""))
+			if first.Code != c.status {
+				t.Errorf("the first answer is %d %s; want %d", first.Code, first.Body, c.status)
+			}
+			if retry := first.Header().Get("Retry-After"); (retry != "") != c.again {
+				t.Errorf("Retry-After is %q", retry)
+			}
+			do(h, request("k", ""))
+			if again := g.runs == 2; again != c.again {
+				t.Errorf("the work ran %d times", g.runs)
+			}
+		})
 	}
 }

@@ -20,6 +20,8 @@ var (
 	contextPackage = importedPackage{"context", "context"}
 	errorsPackage  = importedPackage{"errors", "errors"}
 	httpPackage    = importedPackage{"net/http", "http"}
+	sqlPackage     = importedPackage{"database/sql", "sql"}
+	pgxPackage     = importedPackage{"github.com/jackc/pgx/v5", "pgx"}
 	timePackage    = importedPackage{"time", "time"}
 	runtimePackage = importedPackage{"github.com/idemgen/idemgen/runtime", "runtime"}
 )

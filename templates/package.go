@@ -92,8 +92,11 @@ func (f *file) checkEndpoint(api *spec.API, e *spec.Endpoint) (problems spec.Pro
 	report := func(p spec.Problem) { problems = append(problems, p) }
 	owner := api.Name + "." + e.Name
 	if e.Tx != nil {
-		if _, err := f.types.print(e.Tx); err != nil {
-			report(spec.Problem{Pos: e.Pos, Code: spec.CodeUnnamable, Message: fmt.Sprintf("%s: the transaction parameter cannot be written: %s", owner, err)})
+		f.transaction(e.Tx)
+		if e.Tx.Queries {
+			if _, err := f.types.member(e.Tx.Named().Obj().Pkg(), "New"); err != nil {
+				report(spec.Problem{Pos: e.Pos, Code: spec.CodeUnnamable, Message: fmt.Sprintf("%s: the transaction parameter cannot be made: %s", owner, err)})
+			}
 		}
 	}
 	if e.In != nil {
@@ -119,6 +122,15 @@ func (f *file) typeOf(t types.Type) *jen.Statement {
 	code, err := f.types.print(t)
 	if err != nil {
 		panic(fmt.Sprintf("type %s was written once and now is not: %s", t, err))
+	}
+	return code
+}
+
+// constructorOf names the function that makes Queries of a transaction.
+func (f *file) constructorOf(tx *spec.Transaction) *jen.Statement {
+	code, err := f.types.member(tx.Named().Obj().Pkg(), "New")
+	if err != nil {
+		panic(fmt.Sprintf("New was written once and now is not: %s", err))
 	}
 	return code
 }

@@ -122,10 +122,27 @@ func (f *file) methods(names apiNames) {
 func (f *file) ledgerType(api *spec.API) jen.Code {
 	for _, e := range api.Endpoints {
 		if e.Tx != nil {
-			return f.qual(runtimePackage, "TxLedger").Types(f.typeOf(e.Tx))
+			return f.qual(runtimePackage, "TxLedger").Types(f.transaction(e.Tx))
 		}
 	}
 	return f.qual(runtimePackage, "Ledger")
+}
+
+// transaction is the type of what the ledger gives for a transaction.
+func (f *file) transaction(tx *spec.Transaction) jen.Code {
+	if tx.Kind == spec.PGXTx {
+		return f.qual(pgxPackage, "Tx")
+	}
+	return jen.Op("*").Add(f.qual(sqlPackage, "Tx"))
+}
+
+// handed is what a method is given of the ledger's transaction.
+func (f *file) handed(tx *spec.Transaction) jen.Code {
+	local := jen.Id(f.local("tx"))
+	if !tx.Queries {
+		return local
+	}
+	return f.constructorOf(tx).Call(local)
 }
 
 // handler is the expression that makes an endpoint's handler.
@@ -156,8 +173,8 @@ func (f *file) prepare(e *spec.Endpoint, names endpointNames) jen.Code {
 	work := f.qual(runtimePackage, "Work")
 	workParams := []jen.Code{jen.Id(f.local("ctx")).Add(f.qual(contextPackage, "Context"))}
 	if e.Tx != nil {
-		work = f.qual(runtimePackage, "TxWork").Types(f.typeOf(e.Tx))
-		workParams = append(workParams, jen.Id(f.local("tx")).Add(f.typeOf(e.Tx)))
+		work = f.qual(runtimePackage, "TxWork").Types(f.transaction(e.Tx))
+		workParams = append(workParams, jen.Id(f.local("tx")).Add(f.transaction(e.Tx)))
 	}
 	return jen.Func().Params(request).Params(work, jen.Error()).BlockFunc(func(g *jen.Group) {
 		if decodes(e.In) {
@@ -198,7 +215,7 @@ func (f *file) arguments(e *spec.Endpoint) []jen.Code {
 		return append(arguments, jen.Id(f.local("r")))
 	}
 	if e.Tx != nil {
-		arguments = append(arguments, jen.Id(f.local("tx")))
+		arguments = append(arguments, f.handed(e.Tx))
 	}
 	if e.In == nil {
 		return arguments

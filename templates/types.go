@@ -114,25 +114,31 @@ func (p *typePrinter) named(obj *types.TypeName, args *types.TypeList) (*jen.Sta
 
 func (p *typePrinter) object(obj *types.TypeName) (*jen.Statement, error) {
 	pkg := obj.Pkg()
-	if pkg == nil {
-		return p.universe(obj.Name())
-	}
-	path := withoutVendor(pkg.Path())
 	switch {
+	case pkg == nil:
+		return p.universe(obj.Name())
 	case obj.Parent() != nil && obj.Parent() != pkg.Scope():
 		return nil, fmt.Errorf("%s is declared inside a function", obj.Name())
+	}
+	return p.member(pkg, obj.Name())
+}
+
+// member names what a package declares.
+func (p *typePrinter) member(pkg *types.Package, name string) (*jen.Statement, error) {
+	path := withoutVendor(pkg.Path())
+	switch {
 	case p.isOwn(pkg):
-		p.own[obj.Name()] = true
-		return jen.Id(obj.Name()), nil
-	case !obj.Exported():
-		return nil, fmt.Errorf("%s of package %q is not exported", obj.Name(), path)
+		p.own[name] = true
+		return jen.Id(name), nil
+	case !token.IsExported(name):
+		return nil, fmt.Errorf("%s of package %q is not exported", name, path)
 	case pkg.Name() == "main":
-		return nil, fmt.Errorf("%s belongs to package %q, which is a program and cannot be imported", obj.Name(), path)
+		return nil, fmt.Errorf("%s belongs to package %q, which is a program and cannot be imported", name, path)
 	case !mayImport(withoutVendor(p.pkg.Path()), path):
-		return nil, fmt.Errorf("%s belongs to the internal package %q, which cannot be imported here: declare an alias for it where it can", obj.Name(), path)
+		return nil, fmt.Errorf("%s belongs to the internal package %q, which cannot be imported here: declare an alias for it where it can", name, path)
 	}
 	p.imports.use(path, pkg.Name())
-	return jen.Qual(path, obj.Name()), nil
+	return jen.Qual(path, name), nil
 }
 
 // isOwn reports whether pkg is the package that is written for.

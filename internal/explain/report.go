@@ -114,7 +114,7 @@ func explainEndpoint(p *spec.Package, e *spec.Endpoint) Endpoint {
 		explained.Status = 0
 	}
 	if e.Tx != nil {
-		explained.Tx = types.TypeString(e.Tx, qualifier(p))
+		explained.Tx = types.TypeString(e.Tx.Type, qualifier(p))
 	}
 	return explained
 }

@@ -61,6 +61,12 @@ func newModule(t *testing.T) string {
 	writeFile(t, filepath.Join(dir, "go.mod"), "module example.com/cases\n\ngo 1.26\n\n"+
 		"require github.com/idemgen/idemgen v0.0.0\n\n"+
 		"replace github.com/idemgen/idemgen => "+root+"\n")
+	// The packages of cases may use what this module uses.
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "go.sum"), string(sums))
 	return dir
 }
 

@@ -33,7 +33,10 @@ var shapeNames = map[spec.Shape]string{spec.Typed: "typed", spec.Raw: "raw", spe
 func dumpEndpoint(b *strings.Builder, e *spec.Endpoint) {
 	fmt.Fprintf(b, "\t%s %s %s status=%d %s", e.Name, e.Method, e.Pattern, e.Status, shapeNames[e.Shape])
 	if e.Tx != nil {
-		fmt.Fprintf(b, " tx=%s", types.TypeString(e.Tx, nil))
+		fmt.Fprintf(b, " tx=%s", types.TypeString(e.Tx.Type, nil))
+		if e.Tx.Queries {
+			fmt.Fprintf(b, " of %s", e.Tx.Kind)
+		}
 	}
 	fmt.Fprintln(b)
 	if e.Doc != "" {

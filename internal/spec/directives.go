@@ -77,8 +77,8 @@ type apiArguments struct {
 }
 
 type ledgerArguments struct {
-	Engine Value[[]Item] `arg:"engine=" one:"sqlite postgres mysql" later:"postgres mysql" default:"sqlite" help:"one or more engines"`
-	Driver Value[string] `arg:"driver=" one:"sql pgx" later:"pgx" default:"sql" help:"database/sql, or pgx for postgres alone"`
+	Engine Value[[]Item] `arg:"engine=" one:"sqlite postgres mysql" default:"sqlite" help:"one or more engines"`
+	Driver Value[string] `arg:"driver=" one:"sql pgx" default:"sql" help:"database/sql, or pgx for postgres alone"`
 	Dir    Value[string] `arg:"dir=" value:"DIR" default:"ledger" help:"folder of the ledger package, relative to this package; a folder per engine in it when there are several"`
 	Table  Value[string] `arg:"table=" value:"TABLE" default:"idempotency_keys" help:"table, or schema.table; at most 40 characters"`
 }

@@ -43,6 +43,7 @@ func (e *endpointBuilder) build() *Endpoint {
 	e.problems = append(e.problems, reader.problems...)
 	e.endpoint = &Endpoint{Name: e.method.Name, Doc: e.method.Doc, Pos: e.method.Pos, Shape: e.signature.shape, Tx: e.signature.tx}
 	e.resolution = resolvePolicy(e.of, args, e.signature.tx != nil)
+	e.transaction()
 	e.route()
 	e.policy()
 	e.commit()
@@ -140,6 +141,42 @@ func (e *endpointBuilder) policy() {
 			pos := e.resolution.origins["ResponseMax"].pos
 			e.report(pos, CodePolicy, nil, "idem:response: a max of %d bytes is out of range: a row of %s holds at most %dMiB", max, engine, limit>>20)
 		}
+	}
+}
+
+// transaction checks that the ledger gives the method's transaction: the one
+// that the interface names, or otherwise one ledger for all methods.
+func (e *endpointBuilder) transaction() {
+	tx := e.signature.tx
+	if tx == nil {
+		return
+	}
+	what := string(tx.Kind)
+	if tx.Queries {
+		what += ", of which *Queries is made"
+	}
+	if ledger := e.api.Ledger; ledger != nil {
+		if kind := txKindOf(ledger.Driver); tx.Kind != kind {
+			hint := "use driver=pgx with engine=postgres, or another parameter"
+			if tx.Kind == SQLTx {
+				hint = "use driver=sql, or another parameter"
+			}
+			e.report(e.signature.txPos, CodeTransaction, &Other{ledger.Pos, "the ledger is"},
+				"%s: the ledger of %s gives %s with driver=%s, not %s: %s", e.method.Name, e.api.Name, kind, ledger.Driver, what, hint)
+			e.signature.usable = false
+		}
+		return
+	}
+	for _, earlier := range e.api.Endpoints {
+		if earlier.Tx == nil {
+			continue
+		}
+		if earlier.Tx.Kind != tx.Kind {
+			e.report(e.signature.txPos, CodeTransaction, &Other{earlier.Pos, earlier.Name + " is"},
+				"%s: one ledger cannot give %s here and %s to %s: give both methods the same kind", e.method.Name, what, earlier.Tx.Kind, earlier.Name)
+			e.signature.usable = false
+		}
+		return
 	}
 }
 

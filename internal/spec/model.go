@@ -57,8 +57,9 @@ type Endpoint struct {
 	Policy  runtime.Policy
 	Shape   Shape
 
-	// Tx is the type of the transaction parameter; nil without one.
-	Tx types.Type
+	// Tx is the transaction parameter; nil without one. The methods of an
+	// interface agree about its kind.
+	Tx *Transaction
 	// In and Out are nil where the method has none, and for shapes other than
 	// Typed.
 	In  *Input

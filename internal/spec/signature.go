@@ -9,14 +9,15 @@ import (
 // shapes lists the signatures that a method may have, for messages.
 const shapes = `the shapes are
 	(ctx context.Context, in In) (Out, error), without in or without Out
-	(ctx context.Context, tx *sql.Tx, in In) (Out, error), without in or without Out
+	(ctx context.Context, tx *sql.Tx, in In) (Out, error), without in or without Out; tx may be pgx.Tx, or *Queries of sqlc's
 	(ctx context.Context, r *runtime.Request) (*runtime.Response, error)
 	(w http.ResponseWriter, r *http.Request)`
 
 // signature is what a method's signature says.
 type signature struct {
 	shape  Shape
-	tx     types.Type
+	tx     *Transaction
+	txPos  token.Position
 	in     types.Type
 	inPos  token.Position
 	out    types.Type
@@ -135,9 +136,11 @@ func (r *signatureReader) typed(sig *types.Signature) signature {
 	case len(rest) > 2:
 		r.report(rest[2].Pos, CodeSignature, "there are too many parameters; %s", shapes)
 		return signature{}
-	case len(rest) > 0 && r.isTransaction(next(), len(rest) == 2, rest[0].Pos):
-		found.tx = next()
-		rest = rest[1:]
+	case len(rest) > 0:
+		if found.tx = r.transaction(next(), len(rest) == 2, rest[0].Pos); found.tx != nil {
+			found.txPos = rest[0].Pos
+			rest = rest[1:]
+		}
 	}
 	if len(r.problems) > 0 {
 		return signature{}
@@ -159,24 +162,17 @@ func (r *signatureReader) typed(sig *types.Signature) signature {
 	return found
 }
 
-// isTransaction reports whether a parameter after ctx is a transaction. It
-// must be one when another parameter follows; one that the ledger cannot give
-// is a problem.
-func (r *signatureReader) isTransaction(t types.Type, must bool, pos token.Position) bool {
-	elem, _ := dereference(t)
+// transaction reads a parameter after ctx. It must be a transaction when
+// another parameter follows; one that the ledger cannot give is a problem.
+func (r *signatureReader) transaction(t types.Type, must bool, pos token.Position) *Transaction {
+	tx, reason := transactionOf(t, r.text(t))
 	switch {
-	case isPointerTo(t, "database/sql", "Tx"):
-		return true
-	case isPGX(elem):
-		r.report(pos, CodeNotBuilt, "a transaction parameter of type %s is not built yet in this release: use *sql.Tx", r.text(t))
-	case isQueries(t):
-		r.report(pos, CodeNotBuilt, "a transaction parameter of type %s is not built yet in this release: use *sql.Tx", r.text(t))
-	case isNamed(elem, "database/sql", "Tx"), isNamed(elem, "database/sql", "DB"), isNamed(elem, "database/sql", "Conn"):
-		r.report(pos, CodeTransaction, "%s is not a transaction that the ledger can give: use *sql.Tx", r.text(t))
-	case must:
-		r.report(pos, CodeTransaction, "%s is not a transaction that the ledger can give: the parameter between ctx and the request is *sql.Tx", r.text(t))
+	case reason != "":
+		r.report(pos, CodeTransaction, "%s", reason)
+	case tx == nil && must:
+		r.report(pos, CodeTransaction, "%s is not a transaction that the ledger can give: the parameter between ctx and the request is *sql.Tx, pgx.Tx, or *Queries of sqlc's", r.text(t))
 	}
-	return false
+	return tx
 }
 
 // structReason says why a type cannot be a request or a result, or "".

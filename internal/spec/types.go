@@ -124,32 +124,6 @@ func implements(t types.Type, methods *types.Interface) bool {
 	return types.Implements(t, methods) || types.Implements(types.NewPointer(t), methods)
 }
 
-// isPGX reports whether t is the transaction of some version of pgx.
-func isPGX(t types.Type) bool {
-	named, ok := types.Unalias(t).(*types.Named)
-	if !ok || named.Obj().Pkg() == nil {
-		return false
-	}
-	return named.Obj().Name() == "Tx" && strings.HasPrefix(named.Obj().Pkg().Path(), "github.com/jackc/pgx/")
-}
-
-// isQueries reports whether t is *Queries of a package that makes it with
-// New(DBTX) *Queries, as sqlc does.
-func isQueries(t types.Type) bool {
-	elem, pointer := dereference(t)
-	named, ok := types.Unalias(elem).(*types.Named)
-	if !pointer || !ok || named.Obj().Name() != "Queries" || named.Obj().Pkg() == nil {
-		return false
-	}
-	constructor, ok := named.Obj().Pkg().Scope().Lookup("New").(*types.Func)
-	if !ok {
-		return false
-	}
-	signature := constructor.Signature()
-	return signature.Params().Len() == 1 && signature.Results().Len() == 1 &&
-		types.Identical(signature.Results().At(0).Type(), t)
-}
-
 // isNameable reports whether code of the package in can write the type: its
 // name is exported or the package's own, and its package may be imported.
 func isNameable(t types.Type, in *types.Package) bool {

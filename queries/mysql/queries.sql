@@ -1,11 +1,14 @@
--- The statements that write to a row lock it first, in a derived table, and never
--- wait for the lock: a transaction that has it is a handler at work, and the ledger
--- asks again for as long as its own limit allows. So nobody queues for a row, a
--- handler's shared lock can always become an exclusive one when its transaction
--- completes, and no setting of the session says how long a request waits. The
--- derived table's LIMIT keeps it from being merged into the statement, which would
--- lose its locking clause; the straight join keeps a small ledger from being read
--- from the other end, which would lock all of it.
+-- The statements with which a request takes a row from another lock it first, in a
+-- derived table, and never wait for the lock: a transaction that has it is a handler
+-- at work, and the ledger asks again for as long as its own limit allows. So nobody
+-- queues for the row, a handler's shared lock can become an exclusive one when its
+-- transaction completes, and no setting of the session says how long a request
+-- waits. The derived table's LIMIT keeps it from being merged into the statement,
+-- which would lose its locking clause; the straight join keeps a small ledger from
+-- being read from the other end, which would lock all of it.
+--
+-- The statements of a row's owner find it by its primary key alone: whoever else has
+-- the lock is about to let go of it.
 --
 -- There is no RETURNING: the ledger reads what a statement wrote by the owner token
 -- that it put there.
@@ -111,43 +114,20 @@ WHERE k.generation = sqlc.arg(seen_generation) AND k.owner = sqlc.arg(seen_owner
 -- name: Renew :execrows
 -- Extends a lease. Only the fence is tested: a lease that is over but was not
 -- taken over may be renewed by its owner.
-UPDATE (
-  SELECT held.principal, held.scope, held.`key` FROM idempotency_keys AS held
-  WHERE held.principal = sqlc.arg(principal) AND held.scope = sqlc.arg(scope) AND held.`key` = sqlc.arg(k)
-  LIMIT 1 FOR UPDATE NOWAIT
-) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
-  ON k.principal = free.principal AND k.scope = free.scope AND k.`key` = free.`key`
+UPDATE idempotency_keys AS k
 SET
   k.lease_until = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(lease_ms) AS SIGNED),
   k.expires_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(lease_ms) AS SIGNED) + CAST(sqlc.arg(retain_ms) AS SIGNED),
   k.gone_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(lease_ms) AS SIGNED) + CAST(sqlc.arg(retain_ms) AS SIGNED) + CAST(sqlc.arg(gone_ms) AS SIGNED),
   k.sweep_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(lease_ms) AS SIGNED) + CAST(sqlc.arg(retain_ms) AS SIGNED)
-WHERE k.generation = sqlc.arg(generation) AND k.owner = sqlc.arg(owner) AND k.status = 'pending';
+WHERE k.principal = sqlc.arg(principal) AND k.scope = sqlc.arg(scope) AND k.`key` = sqlc.arg(k)
+  AND k.generation = sqlc.arg(generation) AND k.owner = sqlc.arg(owner) AND k.status = 'pending';
 
 -- name: Complete :execrows
 -- Stores the answer. The fence alone decides whether it stands: an owner whose
 -- lease is over but whom nobody replaced may still complete. The owner token
--- stays, so that a completion which is repeated can recognise itself.
-UPDATE (
-  SELECT held.principal, held.scope, held.`key` FROM idempotency_keys AS held
-  WHERE held.principal = sqlc.arg(principal) AND held.scope = sqlc.arg(scope) AND held.`key` = sqlc.arg(k)
-  LIMIT 1 FOR UPDATE NOWAIT
-) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
-  ON k.principal = free.principal AND k.scope = free.scope AND k.`key` = free.`key`
-SET
-  k.status = 'completed',
-  k.response_status = sqlc.arg(response_status),
-  k.response_headers = sqlc.arg(response_headers),
-  k.response_body = sqlc.arg(response_body),
-  k.expires_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(retain_ms) AS SIGNED),
-  k.gone_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(retain_ms) AS SIGNED) + CAST(sqlc.arg(gone_ms) AS SIGNED),
-  k.sweep_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(retain_ms) AS SIGNED)
-WHERE k.generation = sqlc.arg(generation) AND k.owner = sqlc.arg(owner) AND k.status = 'pending';
-
--- name: CompleteIn :execrows
--- Is Complete in the transaction that holds the row's shared lock, which becomes
--- an exclusive one. It waits for others with a shared lock, who let go of it at
--- once: inserts of duplicates, and transactions whose fence does not hold.
+-- stays, so that a completion which is repeated can recognise itself. In a
+-- handler's transaction the shared lock becomes an exclusive one.
 UPDATE idempotency_keys AS k
 SET
   k.status = 'completed',
@@ -172,26 +152,18 @@ LOCK IN SHARE MODE;
 
 -- name: Release :execrows
 -- Forgets a claim, so that a retry runs again.
-DELETE k FROM (
-  SELECT held.principal, held.scope, held.`key` FROM idempotency_keys AS held
-  WHERE held.principal = sqlc.arg(principal) AND held.scope = sqlc.arg(scope) AND held.`key` = sqlc.arg(k)
-  LIMIT 1 FOR UPDATE NOWAIT
-) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
-  ON k.principal = free.principal AND k.scope = free.scope AND k.`key` = free.`key`
-WHERE k.generation = sqlc.arg(generation) AND k.owner = sqlc.arg(owner) AND k.status = 'pending';
+DELETE FROM idempotency_keys
+WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND `key` = sqlc.arg(k)
+  AND generation = sqlc.arg(generation) AND owner = sqlc.arg(owner) AND status = 'pending';
 
 -- name: EndLease :execrows
 -- Lets the next request take the key over at once. A lease that has ended stays
 -- as it is.
-UPDATE (
-  SELECT held.principal, held.scope, held.`key` FROM idempotency_keys AS held
-  WHERE held.principal = sqlc.arg(principal) AND held.scope = sqlc.arg(scope) AND held.`key` = sqlc.arg(k)
-  LIMIT 1 FOR UPDATE NOWAIT
-) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
-  ON k.principal = free.principal AND k.scope = free.scope AND k.`key` = free.`key`
+UPDATE idempotency_keys AS k
 SET
   k.lease_until = LEAST(k.lease_until, UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000)
-WHERE k.generation = sqlc.arg(generation) AND k.owner = sqlc.arg(owner) AND k.status = 'pending';
+WHERE k.principal = sqlc.arg(principal) AND k.scope = sqlc.arg(scope) AND k.`key` = sqlc.arg(k)
+  AND k.generation = sqlc.arg(generation) AND k.owner = sqlc.arg(owner) AND k.status = 'pending';
 
 -- name: SweepDue :one
 -- Says, without a write, whether a sweep would find anything.

@@ -8,61 +8,6 @@ import (
 )
 
 const complete = `-- name: Complete :execrows
-UPDATE (
-  SELECT held.principal, held.scope, held.` + "`" + `key` + "`" + ` FROM idempotency_keys AS held
-  WHERE held.principal = ? AND held.scope = ? AND held.` + "`" + `key` + "`" + ` = ?
-  LIMIT 1 FOR UPDATE NOWAIT
-) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
-  ON k.principal = free.principal AND k.scope = free.scope AND k.` + "`" + `key` + "`" + ` = free.` + "`" + `key` + "`" + `
-SET
-  k.status = 'completed',
-  k.response_status = ?,
-  k.response_headers = ?,
-  k.response_body = ?,
-  k.expires_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(? AS SIGNED),
-  k.gone_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(? AS SIGNED) + CAST(? AS SIGNED),
-  k.sweep_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(? AS SIGNED)
-WHERE k.generation = ? AND k.owner = ? AND k.status = 'pending'
-`
-
-type CompleteParams struct {
-	Principal       []byte
-	Scope           []byte
-	K               []byte
-	ResponseStatus  int64
-	ResponseHeaders []byte
-	ResponseBody    []byte
-	RetainMs        int64
-	GoneMs          int64
-	Generation      int64
-	Owner           []byte
-}
-
-// Stores the answer. The fence alone decides whether it stands: an owner whose
-// lease is over but whom nobody replaced may still complete. The owner token
-// stays, so that a completion which is repeated can recognise itself.
-func (q *Queries) Complete(ctx context.Context, db DBTX, arg CompleteParams) (int64, error) {
-	result, err := db.ExecContext(ctx, complete,
-		arg.Principal,
-		arg.Scope,
-		arg.K,
-		arg.ResponseStatus,
-		arg.ResponseHeaders,
-		arg.ResponseBody,
-		arg.RetainMs,
-		arg.RetainMs,
-		arg.GoneMs,
-		arg.RetainMs,
-		arg.Generation,
-		arg.Owner,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
-}
-
-const completeIn = `-- name: CompleteIn :execrows
 UPDATE idempotency_keys AS k
 SET
   k.status = 'completed',
@@ -76,7 +21,7 @@ WHERE k.principal = ? AND k.scope = ? AND k.` + "`" + `key` + "`" + ` = ?
   AND k.generation = ? AND k.owner = ? AND k.status = 'pending'
 `
 
-type CompleteInParams struct {
+type CompleteParams struct {
 	ResponseStatus  int64
 	ResponseHeaders []byte
 	ResponseBody    []byte
@@ -89,11 +34,12 @@ type CompleteInParams struct {
 	Owner           []byte
 }
 
-// Is Complete in the transaction that holds the row's shared lock, which becomes
-// an exclusive one. It waits for others with a shared lock, who let go of it at
-// once: inserts of duplicates, and transactions whose fence does not hold.
-func (q *Queries) CompleteIn(ctx context.Context, db DBTX, arg CompleteInParams) (int64, error) {
-	result, err := db.ExecContext(ctx, completeIn,
+// Stores the answer. The fence alone decides whether it stands: an owner whose
+// lease is over but whom nobody replaced may still complete. The owner token
+// stays, so that a completion which is repeated can recognise itself. In a
+// handler's transaction the shared lock becomes an exclusive one.
+func (q *Queries) Complete(ctx context.Context, db DBTX, arg CompleteParams) (int64, error) {
+	result, err := db.ExecContext(ctx, complete,
 		arg.ResponseStatus,
 		arg.ResponseHeaders,
 		arg.ResponseBody,
@@ -161,15 +107,11 @@ func (q *Queries) Counts(ctx context.Context, db DBTX) ([]CountsRow, error) {
 }
 
 const endLease = `-- name: EndLease :execrows
-UPDATE (
-  SELECT held.principal, held.scope, held.` + "`" + `key` + "`" + ` FROM idempotency_keys AS held
-  WHERE held.principal = ? AND held.scope = ? AND held.` + "`" + `key` + "`" + ` = ?
-  LIMIT 1 FOR UPDATE NOWAIT
-) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
-  ON k.principal = free.principal AND k.scope = free.scope AND k.` + "`" + `key` + "`" + ` = free.` + "`" + `key` + "`" + `
+UPDATE idempotency_keys AS k
 SET
   k.lease_until = LEAST(k.lease_until, UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000)
-WHERE k.generation = ? AND k.owner = ? AND k.status = 'pending'
+WHERE k.principal = ? AND k.scope = ? AND k.` + "`" + `key` + "`" + ` = ?
+  AND k.generation = ? AND k.owner = ? AND k.status = 'pending'
 `
 
 type EndLeaseParams struct {
@@ -253,14 +195,17 @@ type InsertParams struct {
 	GoneMs      int64
 }
 
-// The statements that write to a row lock it first, in a derived table, and never
-// wait for the lock: a transaction that has it is a handler at work, and the ledger
-// asks again for as long as its own limit allows. So nobody queues for a row, a
-// handler's shared lock can always become an exclusive one when its transaction
-// completes, and no setting of the session says how long a request waits. The
-// derived table's LIMIT keeps it from being merged into the statement, which would
-// lose its locking clause; the straight join keeps a small ledger from being read
-// from the other end, which would lock all of it.
+// The statements with which a request takes a row from another lock it first, in a
+// derived table, and never wait for the lock: a transaction that has it is a handler
+// at work, and the ledger asks again for as long as its own limit allows. So nobody
+// queues for the row, a handler's shared lock can become an exclusive one when its
+// transaction completes, and no setting of the session says how long a request
+// waits. The derived table's LIMIT keeps it from being merged into the statement,
+// which would lose its locking clause; the straight join keeps a small ledger from
+// being read from the other end, which would lock all of it.
+//
+// The statements of a row's owner find it by its primary key alone: whoever else has
+// the lock is about to let go of it.
 //
 // There is no RETURNING: the ledger reads what a statement wrote by the owner token
 // that it put there.
@@ -415,13 +360,9 @@ func (q *Queries) Recognise(ctx context.Context, db DBTX, arg RecogniseParams) (
 }
 
 const release = `-- name: Release :execrows
-DELETE k FROM (
-  SELECT held.principal, held.scope, held.` + "`" + `key` + "`" + ` FROM idempotency_keys AS held
-  WHERE held.principal = ? AND held.scope = ? AND held.` + "`" + `key` + "`" + ` = ?
-  LIMIT 1 FOR UPDATE NOWAIT
-) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
-  ON k.principal = free.principal AND k.scope = free.scope AND k.` + "`" + `key` + "`" + ` = free.` + "`" + `key` + "`" + `
-WHERE k.generation = ? AND k.owner = ? AND k.status = 'pending'
+DELETE FROM idempotency_keys
+WHERE principal = ? AND scope = ? AND ` + "`" + `key` + "`" + ` = ?
+  AND generation = ? AND owner = ? AND status = 'pending'
 `
 
 type ReleaseParams struct {
@@ -448,27 +389,23 @@ func (q *Queries) Release(ctx context.Context, db DBTX, arg ReleaseParams) (int6
 }
 
 const renew = `-- name: Renew :execrows
-UPDATE (
-  SELECT held.principal, held.scope, held.` + "`" + `key` + "`" + ` FROM idempotency_keys AS held
-  WHERE held.principal = ? AND held.scope = ? AND held.` + "`" + `key` + "`" + ` = ?
-  LIMIT 1 FOR UPDATE NOWAIT
-) AS free STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
-  ON k.principal = free.principal AND k.scope = free.scope AND k.` + "`" + `key` + "`" + ` = free.` + "`" + `key` + "`" + `
+UPDATE idempotency_keys AS k
 SET
   k.lease_until = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(? AS SIGNED),
   k.expires_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(? AS SIGNED) + CAST(? AS SIGNED),
   k.gone_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(? AS SIGNED) + CAST(? AS SIGNED) + CAST(? AS SIGNED),
   k.sweep_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(? AS SIGNED) + CAST(? AS SIGNED)
-WHERE k.generation = ? AND k.owner = ? AND k.status = 'pending'
+WHERE k.principal = ? AND k.scope = ? AND k.` + "`" + `key` + "`" + ` = ?
+  AND k.generation = ? AND k.owner = ? AND k.status = 'pending'
 `
 
 type RenewParams struct {
-	Principal  []byte
-	Scope      []byte
-	K          []byte
 	LeaseMs    int64
 	RetainMs   int64
 	GoneMs     int64
+	Principal  []byte
+	Scope      []byte
+	K          []byte
 	Generation int64
 	Owner      []byte
 }
@@ -477,9 +414,6 @@ type RenewParams struct {
 // taken over may be renewed by its owner.
 func (q *Queries) Renew(ctx context.Context, db DBTX, arg RenewParams) (int64, error) {
 	result, err := db.ExecContext(ctx, renew,
-		arg.Principal,
-		arg.Scope,
-		arg.K,
 		arg.LeaseMs,
 		arg.LeaseMs,
 		arg.RetainMs,
@@ -488,6 +422,9 @@ func (q *Queries) Renew(ctx context.Context, db DBTX, arg RenewParams) (int64, e
 		arg.GoneMs,
 		arg.LeaseMs,
 		arg.RetainMs,
+		arg.Principal,
+		arg.Scope,
+		arg.K,
 		arg.Generation,
 		arg.Owner,
 	)

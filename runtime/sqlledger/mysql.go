@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/idemgen/idemgen/runtime"
 	"github.com/idemgen/idemgen/runtime/internal/sqlcore"
 )
 
@@ -26,8 +27,6 @@ type MySQLStatements interface {
 	Renew(context.Context, DBTX, RenewParams) (int64, error)
 	Read(context.Context, DBTX, ReadParams) (ReadRow, error)
 	Complete(context.Context, DBTX, CompleteParams) (int64, error)
-	// CompleteIn is Complete in a transaction that began with Lock.
-	CompleteIn(context.Context, DBTX, CompleteParams) (int64, error)
 	Lock(context.Context, DBTX, FenceParams) (int64, error)
 	Release(context.Context, DBTX, FenceParams) (int64, error)
 	EndLease(context.Context, DBTX, FenceParams) (int64, error)
@@ -151,6 +150,36 @@ func (m *mysql) Insert(ctx context.Context, db DBTX, p InsertParams) (Claimed, e
 	})
 }
 
+// Read implements [Statements].
+func (m *mysql) Read(ctx context.Context, db DBTX, p ReadParams) (ReadRow, error) {
+	row, err := m.MySQLStatements.Read(ctx, db, p)
+	return row, m.outOfStep(err)
+}
+
+// Recognise implements [MySQLStatements].
+func (m *mysql) Recognise(ctx context.Context, db DBTX, p OwnerParams) (Claimed, error) {
+	claimed, err := m.MySQLStatements.Recognise(ctx, db, p)
+	return claimed, m.outOfStep(err)
+}
+
+// SweepDue implements [Statements].
+func (m *mysql) SweepDue(ctx context.Context, db DBTX) (int64, error) {
+	due, err := m.MySQLStatements.SweepDue(ctx, db)
+	return due, m.outOfStep(err)
+}
+
+// outOfStep gives the error of a read its class. A read takes no lock: the error
+// of a lock that did not come is how a node of Galera says that it cannot tell
+// whether it has all that others have committed (wsrep_sync_wait).
+func (m *mysql) outOfStep(err error) error {
+	if err == nil || m.number(err) != lockWaitTimeout {
+		return err
+	}
+	return fmt.Errorf("%w: the node is not in step with its cluster: %w", runtime.ErrUnavailable, err)
+}
+
+const lockWaitTimeout = 1205
+
 // TakeOver implements [Statements].
 func (m *mysql) TakeOver(ctx context.Context, db DBTX, p TakeOverParams) (Claimed, error) {
 	n, err := m.MySQLStatements.TakeOver(ctx, db, p)
@@ -236,7 +265,7 @@ func (m *mysql) undone(ctx context.Context, tx *sql.Tx) bool {
 // snapshot, and, where innodb_rollback_on_timeout is set, a lock that did not
 // come. An error that left the transaction as it was is no matter: then the
 // savepoint is there.
-var rollingBack = []uint16{1213, 1020, 1205, 3572}
+var rollingBack = []uint16{1213, 1020, lockWaitTimeout, 3572}
 
 // fits refuses what is too long for its column: a server that is not strict
 // would cut it.

@@ -13,23 +13,13 @@ const (
 	besidePacket = 8 << 10
 )
 
-// Complete implements [Statements].
+// Complete implements [Statements]. An answer that is larger than the packets
+// that the server takes is refused before it is sent: the server would close
+// the connection, which cannot be told from one that broke by itself.
 func (m *mysql) Complete(ctx context.Context, db DBTX, p CompleteParams) (int64, error) {
-	return m.complete(ctx, db, p, m.MySQLStatements.Complete)
-}
-
-// CompleteIn completes inside a handler's transaction.
-func (m *mysql) CompleteIn(ctx context.Context, db DBTX, p CompleteParams) (int64, error) {
-	return m.complete(ctx, db, p, m.MySQLStatements.CompleteIn)
-}
-
-// complete refuses an answer that is larger than the packets that the server
-// takes before it is sent: the server would close the connection, which cannot
-// be told from one that broke by itself.
-func (m *mysql) complete(ctx context.Context, db DBTX, p CompleteParams, statement func(context.Context, DBTX, CompleteParams) (int64, error)) (int64, error) {
 	plain := int64(len(p.ResponseHeaders) + len(p.ResponseBody))
 	if plain <= smallPacket-besidePacket {
-		return statement(ctx, db, p)
+		return m.MySQLStatements.Complete(ctx, db, p)
 	}
 	quoted := plain + escapes(p.ResponseHeaders) + escapes(p.ResponseBody)
 	limit := m.packet.Load()
@@ -46,7 +36,7 @@ func (m *mysql) complete(ctx context.Context, db DBTX, p CompleteParams, stateme
 	case quoted+besidePacket > limit:
 		db = prepared{db}
 	}
-	return statement(ctx, db, p)
+	return m.MySQLStatements.Complete(ctx, db, p)
 }
 
 // escapes is how many bytes are added to a value when the driver writes it into

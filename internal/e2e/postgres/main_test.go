@@ -202,3 +202,27 @@ func age(t testing.TB, db *sql.DB) func(time.Duration) {
 		}
 	}
 }
+
+// expire makes rows of alice due for a sweep, and past being remembered.
+func expire(t testing.TB, db *sql.DB, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		_, err := db.Exec("UPDATE idempotency_keys SET lease_until = 1, expires_at = 1, gone_at = 1, sweep_at = 1 WHERE principal = 'alice' AND scope = '' AND key = $1", []byte(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// sqlTx is a handler's transaction through database/sql.
+type sqlTx = *sql.Tx
+
+// insertIn claims a key by the emitted statement, inside a transaction that has
+// been open for a while.
+func insertIn(ctx context.Context, tx pgx.Tx, c runtime.Claim) (native.InsertRow, error) {
+	return native.New().Insert(ctx, tx, native.InsertParams{
+		Principal: []byte(c.Principal), Scope: []byte(c.Scope), Key: []byte(c.Key),
+		Operation: c.Operation, Policy: c.Policy, Fingerprint: c.Fingerprint[:], Owner: c.Owner[:],
+		LeaseMs: c.Lease.Milliseconds(), RetainMs: c.Retain.Milliseconds(), GoneMs: c.Gone.Milliseconds(),
+	})
+}

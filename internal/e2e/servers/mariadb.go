@@ -64,7 +64,7 @@ func newMariaDB(options ...string) (_ *MariaDB, err error) {
 	if s.port, err = freePort(); err != nil {
 		return nil, err
 	}
-	for _, dir := range []string{s.folder, s.data()} {
+	for _, dir := range []string{s.folder, s.data(), s.temporary()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
@@ -75,7 +75,8 @@ func newMariaDB(options ...string) (_ *MariaDB, err error) {
 	return s, run("mysql", installDB, "--no-defaults", "--datadir="+s.data(), "--auth-root-authentication-method=normal", "--skip-test-db")
 }
 
-func (s *MariaDB) data() string { return filepath.Join(s.folder, "data") }
+func (s *MariaDB) data() string      { return filepath.Join(s.folder, "data") }
+func (s *MariaDB) temporary() string { return filepath.Join(s.folder, "tmp") }
 
 // Socket is the path of the server's socket.
 func (s *MariaDB) Socket() string { return filepath.Join(s.folder, "socket") }
@@ -94,6 +95,7 @@ func (s *MariaDB) Start() error {
 func (s *MariaDB) begin(options ...string) (err error) {
 	s.process, err = begin("mysql", s.binary, append([]string{
 		"--no-defaults", "--datadir=" + s.data(), "--socket=" + s.Socket(), "--pid-file=" + filepath.Join(s.folder, "pid"),
+		"--tmpdir=" + s.temporary(), // a server that starts clears it
 		"--bind-address=127.0.0.1", "--port=" + strconv.Itoa(s.port), "--skip-name-resolve",
 		"--max-connections=700", "--innodb-buffer-pool-size=64M",
 	}, options...)...)
@@ -200,4 +202,16 @@ func (s *MariaDB) LoadTimeZone(name string) error {
 		return fmt.Errorf("load time zone %s: %w\n%s", name, err, out)
 	}
 	return nil
+}
+
+// status is a status variable of the server.
+func (s *MariaDB) status(variable string) (value string, err error) {
+	db, err := sql.Open("mysql", s.DSN(""))
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
+	var name string
+	err = db.QueryRow("SHOW GLOBAL STATUS LIKE '"+variable+"'").Scan(&name, &value)
+	return value, err
 }

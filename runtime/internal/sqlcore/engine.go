@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/idemgen/idemgen/runtime"
@@ -43,6 +44,8 @@ func (e Engine) class(err error) Class {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, sql.ErrConnDone):
 		return Down
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return Down // nobody listens: a request is better refused than held up
 	case errors.Is(err, driver.ErrBadConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, net.ErrClosed), errors.As(err, &network):
 		return Retry
@@ -52,6 +55,9 @@ func (e Engine) class(err error) Class {
 
 // Passing reports whether a statement that failed may well succeed at once.
 func (e Engine) Passing(err error) bool {
+	if errors.Is(err, runtime.ErrUnavailable) {
+		return false
+	}
 	class := e.class(err)
 	return class == Retry || class == Locked && e.NoWait
 }

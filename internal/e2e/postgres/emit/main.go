@@ -8,17 +8,22 @@ import (
 	"path/filepath"
 
 	"github.com/idemgen/idemgen/queries"
+
+	"github.com/idemgen/idemgen/internal/e2e/postgres/emitted"
 )
 
 //go:generate go run .
 
 func main() {
-	for driver, goPackage := range map[string]string{"pgx": "native", "sql": "standard"} {
-		files, err := queries.Emit("postgres", driver, goPackage, "idempotency_keys")
+	for goPackage, p := range emitted.Packages {
+		files, err := queries.Emit("postgres", p.Driver, goPackage, p.Table)
 		if err != nil {
 			log.Fatal(err)
 		}
 		folder := filepath.Join("..", "emitted", goPackage)
+		if err := os.RemoveAll(folder); err != nil {
+			log.Fatal(err)
+		}
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			log.Fatal(err)
 		}

@@ -93,19 +93,22 @@ func (s statements) CompleteIn(ctx context.Context, db sqlledger.DBTX, p sqlledg
 }
 
 func (s statements) Lock(ctx context.Context, db sqlledger.DBTX, p sqlledger.FenceParams) (int64, error) {
-	return s.q.Lock(ctx, db, fence(p))
+	return s.q.Lock(ctx, db, LockParams{
+		Principal: []byte(p.Principal), Scope: []byte(p.Scope), Key: []byte(p.Key),
+		Generation: p.Generation, Owner: p.Owner,
+	})
 }
 
 func (s statements) Release(ctx context.Context, db sqlledger.DBTX, p sqlledger.FenceParams) (int64, error) {
-	return s.q.Release(ctx, db, ReleaseParams(fence(p)))
+	return s.q.Release(ctx, db, fence(p))
 }
 
 func (s statements) EndLease(ctx context.Context, db sqlledger.DBTX, p sqlledger.FenceParams) (int64, error) {
 	return s.q.EndLease(ctx, db, EndLeaseParams(fence(p)))
 }
 
-func fence(p sqlledger.FenceParams) LockParams {
-	return LockParams{
+func fence(p sqlledger.FenceParams) ReleaseParams {
+	return ReleaseParams{
 		Principal: []byte(p.Principal), Scope: []byte(p.Scope), Key: []byte(p.Key),
 		Generation: p.Generation, Owner: p.Owner,
 	}

@@ -162,12 +162,15 @@ WHERE env.lock_limit IS NOT NULL
 -- Tests the fence at the start of a handler's transaction and keeps the row
 -- locked until its end, so that nobody takes the claim over meanwhile.
 --
--- It says so as an insert that meets the row, and not as SELECT FOR UPDATE or
--- UPDATE, for the sake of SERIALIZABLE: those read the primary key's index, which
--- makes PostgreSQL guard whole pages of it, so that handlers of neighbouring keys
--- would fail each other; the search of ON CONFLICT is not guarded. Where the key
--- has no row after all, the insert puts one there which the caller must roll
--- back; claimed_at tells it apart.
+-- It does so as an insert that meets the row, and not as SELECT FOR UPDATE, for
+-- the sake of SERIALIZABLE: that reads the primary key's index, which makes
+-- PostgreSQL guard whole pages of it, so that handlers of neighbouring keys would
+-- fail each other; the search of ON CONFLICT is not guarded. The row that it
+-- meets is locked and then left as it is, because the condition is never true: a
+-- changed row would make the inserts of duplicate requests wait for the handler.
+-- That the fence holds is said by a setting of this transaction instead. Where
+-- the key has no row after all, the insert puts one there, which the caller
+-- rolls back.
 --
 -- The lock limit is the session's own again when the fence holds: the handler's
 -- statements follow in the same transaction.
@@ -176,7 +179,7 @@ WITH before AS MATERIALIZED (
 ), env AS MATERIALIZED (
   SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
   FROM before
-), locked AS (
+), absent AS (
   INSERT INTO idempotency_keys AS k (
     principal, scope, key, operation, policy, fingerprint, status, generation, owner,
     claimed_at, lease_until, expires_at, gone_at, sweep_at, created_at
@@ -188,14 +191,23 @@ WITH before AS MATERIALIZED (
   FROM env
   WHERE env.lock_limit IS NOT NULL AND sqlc.arg(generation)::bigint >= 1
   ON CONFLICT (principal, scope, key) DO UPDATE SET status = k.status
-  WHERE k.generation = excluded.generation AND k.owner = excluded.owner AND k.status = 'pending'
-  RETURNING k.claimed_at, set_config('lock_timeout', (SELECT env.before FROM env), true) AS restored
+  WHERE CASE
+    WHEN k.generation = excluded.generation AND k.owner = excluded.owner AND k.status = 'pending'
+    THEN set_config('idemgen.held', encode(excluded.owner, 'hex'), true) IS NULL
+      OR set_config('lock_timeout', (SELECT env.before FROM env), true) IS NULL
+    ELSE false
+  END
+  RETURNING 1
 )
-SELECT count(*) AS held FROM locked WHERE locked.claimed_at > 0 AND locked.restored IS NOT NULL;
+SELECT (CASE
+  WHEN (SELECT count(*) FROM absent) = 0 AND current_setting('idemgen.held', true) = encode(sqlc.arg(owner)::bytea, 'hex') THEN 1
+  ELSE 0
+END)::bigint AS held;
 
 -- name: CompleteIn :one
 -- Stores the answer inside the handler's transaction, which Lock began. It is
--- Complete in the form of Lock, for the reason given there.
+-- Complete as an insert that meets the row, for the reason given at Lock; here
+-- the row's claimed_at tells it from one that was put there.
 WITH before AS MATERIALIZED (
   SELECT current_setting('lock_timeout') AS lock_timeout
 ), env AS MATERIALIZED (

@@ -1,0 +1,162 @@
+package servers
+
+import (
+	"bytes"
+	"net"
+	"sync"
+)
+
+// Proxy stands between clients and a server and breaks connections when a
+// client sends a certain text.
+type Proxy struct {
+	listener net.Listener
+	network  string
+	server   string
+
+	mu     sync.Mutex
+	text   []byte // what a client must send
+	before bool   // the server must not see it
+	times  int
+	broken int
+	conns  map[net.Conn]bool
+}
+
+// StartProxy listens on a loopback port for connections to a server. Call Stop
+// at the end.
+func StartProxy(network, server string) (*Proxy, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{listener: listener, network: network, server: server, conns: map[net.Conn]bool{}}
+	go p.accept()
+	return p, nil
+}
+
+// Address is where the proxy listens.
+func (p *Proxy) Address() string { return p.listener.Addr().String() }
+
+// LoseRequests breaks the connection on which a client sends text, before the
+// server sees it, that many times.
+func (p *Proxy) LoseRequests(text string, times int) { p.arm(text, true, times) }
+
+// LoseAnswers breaks the connection on which a client sends text, when the
+// server has answered and before the client sees it, that many times.
+func (p *Proxy) LoseAnswers(text string, times int) { p.arm(text, false, times) }
+
+func (p *Proxy) arm(text string, before bool, times int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text, p.before, p.times, p.broken = []byte(text), before, times, 0
+}
+
+// Broken is how many connections were broken since it was last said what to
+// break.
+func (p *Proxy) Broken() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.broken
+}
+
+// Stop breaks all connections and listens no more.
+func (p *Proxy) Stop() {
+	p.listener.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		c.Close()
+	}
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial(p.network, p.server)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns[client], p.conns[server] = true, true
+		p.mu.Unlock()
+		l := &link{proxy: p, client: client, server: server}
+		go l.requests()
+		go l.answers()
+	}
+}
+
+// link is one connection through the proxy.
+type link struct {
+	proxy          *Proxy
+	client, server net.Conn
+
+	mu   sync.Mutex
+	lose bool // the next answer
+}
+
+func (l *link) end() {
+	l.client.Close()
+	l.server.Close()
+	l.proxy.mu.Lock()
+	defer l.proxy.mu.Unlock()
+	delete(l.proxy.conns, l.client)
+	delete(l.proxy.conns, l.server)
+}
+
+func (l *link) requests() {
+	defer l.end()
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := l.client.Read(buffer)
+		if err != nil {
+			return
+		}
+		hit, before := l.proxy.hits(buffer[:n])
+		if hit && before {
+			return
+		}
+		if hit {
+			l.mu.Lock()
+			l.lose = true
+			l.mu.Unlock()
+		}
+		if _, err := l.server.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (l *link) answers() {
+	defer l.end()
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := l.server.Read(buffer)
+		if err != nil {
+			return
+		}
+		l.mu.Lock()
+		lose := l.lose
+		l.mu.Unlock()
+		if lose {
+			return
+		}
+		if _, err := l.client.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// hits reports whether a packet is one to break the connection at.
+func (p *Proxy) hits(packet []byte) (hit, before bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.times == 0 || !bytes.Contains(packet, p.text) {
+		return false, false
+	}
+	p.times--
+	p.broken++
+	return true, p.before
+}
