@@ -14,36 +14,34 @@ import (
 	"text/template"
 )
 
-//go:embed sqlite/*.sql sqlite/*.yaml sqlite/*.go postgres/*.sql postgres/*/*.yaml postgres/*/*.go postgres/glue.go.tmpl
-//go:embed mysql/*.sql mysql/*.yaml mysql/*.go mysql/glue.go.tmpl glue.go.tmpl
+//go:embed sqlite/*.sql sqlite/*.yaml sqlite/*.go sqlite/glue.go.tmpl
+//go:embed postgres/*.sql postgres/*/*.yaml postgres/*/*.go postgres/glue.go.tmpl
+//go:embed mysql/*.sql mysql/*.yaml mysql/*.go mysql/glue.go.tmpl
 var files embed.FS
 
 // kind is a ledger that can be emitted.
 type kind struct {
-	sql   string // folder of the SQL
-	code  string // folder of sqlc.yaml and of what sqlc made
-	glue  string // template of the glue
-	words glueWords
+	engine string // folder of the SQL and of the glue
+	code   string // folder of sqlc.yaml and of what sqlc made
+	words  glueWords
 }
 
-// glueWords are what the glue of engines whose writes return rows differs in.
+// glueWords are what the glue of one engine differs in by driver.
 type glueWords struct {
-	Database string // for readers
-	Import   string // of the database handle
-	Handle   string // parameter of Open
-	Logic    string // package of the logic
-	New      string // its constructor's leading arguments
+	Import string // of the database handle
+	Handle string // parameter of Open
+	Logic  string // package of the logic
+	New    string // its constructor's leading arguments
 }
 
 // kinds are the ledgers by engine and driver.
 var kinds = map[[2]string]kind{
-	{"sqlite", "sql"}: {"sqlite", "sqlite", "glue.go.tmpl",
-		glueWords{"SQLite", "database/sql", "db *sql.DB", "sqlledger", "db, sqlledger.EngineSQLite"}},
-	{"postgres", "sql"}: {"postgres", "postgres/sql", "postgres/glue.go.tmpl",
-		glueWords{"PostgreSQL", "database/sql", "db *sql.DB", "sqlledger", "db, sqlledger.EnginePostgres"}},
-	{"postgres", "pgx"}: {"postgres", "postgres/pgx", "postgres/glue.go.tmpl",
-		glueWords{"PostgreSQL", "github.com/jackc/pgx/v5/pgxpool", "pool *pgxpool.Pool", "pgxledger", "pool"}},
-	{"mysql", "sql"}: {"mysql", "mysql", "mysql/glue.go.tmpl", glueWords{}},
+	{"sqlite", "sql"}: {"sqlite", "sqlite", glueWords{}},
+	{"mysql", "sql"}:  {"mysql", "mysql", glueWords{}},
+	{"postgres", "sql"}: {"postgres", "postgres/sql",
+		glueWords{"database/sql", "db *sql.DB", "sqlledger", "db, sqlledger.EnginePostgres"}},
+	{"postgres", "pgx"}: {"postgres", "postgres/pgx",
+		glueWords{"github.com/jackc/pgx/v5/pgxpool", "pool *pgxpool.Pool", "pgxledger", "pool"}},
 }
 
 // mark is the header of generated files, without the comment sign.
@@ -67,7 +65,7 @@ func Emit(engine, driver, goPackage, tableName string) (map[string][]byte, error
 	was := path.Base(k.code) // the Go package in this repository
 	emitted := map[string][]byte{}
 	for _, file := range []string{
-		k.sql + "/schema.sql", k.sql + "/queries.sql",
+		k.engine + "/schema.sql", k.engine + "/queries.sql",
 		k.code + "/sqlc.yaml", k.code + "/db.go", k.code + "/models.go", k.code + "/queries.sql.go",
 	} {
 		text, err := files.ReadFile(file)
@@ -118,7 +116,7 @@ func renamer(engine, tableName string) *strings.Replacer {
 }
 
 func (k kind) emitGlue(goPackage, tableName string) ([]byte, error) {
-	t, err := template.ParseFS(files, k.glue)
+	t, err := template.ParseFS(files, k.engine+"/glue.go.tmpl")
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,9 @@
 package runtime
 
-import "fmt"
+import (
+	"fmt"
+	"net/http"
+)
 
 // checkKey holds a key against the policy.
 func (p *Policy) checkKey(key string) error {
@@ -39,4 +42,18 @@ func sfString(s string) bool {
 		}
 	}
 	return true
+}
+
+// key reads the key header; "" is an optional key that is absent.
+func (p *Policy) key(h http.Header) (string, error) {
+	lines := h.Values(p.KeyHeader)
+	switch {
+	case len(lines) == 0 && p.KeyOptional:
+		return "", nil
+	case len(lines) == 0:
+		return "", &Error{Status: 400, Code: CodeKeyRequired, Message: "The " + p.KeyHeader + " header is required."}
+	case len(lines) > 1:
+		return "", &Error{Status: 400, Code: CodeKeyInvalid, Message: fmt.Sprintf("The %s header stands there %d times; once is allowed.", p.KeyHeader, len(lines))}
+	}
+	return lines[0], p.checkKey(lines[0])
 }

@@ -1,0 +1,31 @@
+package runtime
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// readBody reads at most limit bytes. The buffer grows with what was received,
+// whatever Content-Length promises.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil, nil
+	}
+	tooLarge := &Error{Status: 413, Code: CodeBodyTooLarge, Message: fmt.Sprintf("The body is larger than %d bytes.", limit)}
+	if r.ContentLength > limit {
+		return nil, tooLarge
+	}
+	var buffer bytes.Buffer
+	buffer.Grow(int(min(max(r.ContentLength+bytes.MinRead, bytes.MinRead), 64<<10)))
+	_, err := buffer.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return nil, tooLarge
+	case err != nil:
+		return nil, &Error{Status: 400, Code: CodeBodyUnreadable, Message: "The body could not be read.", Cause: err}
+	}
+	return buffer.Bytes(), nil
+}

@@ -1,0 +1,162 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/idemgen/idemgen/runtime"
+)
+
+func TestLockedRowIsInProgress(t *testing.T) {
+	g := newRig(t)
+	g.ledger.insert = func(context.Context, runtime.Claim) (runtime.Claimed, bool, error) {
+		return runtime.Claimed{}, false, runtime.ErrRowLocked
+	}
+	wantCode(t, do(g.typed(policy(), created), request("k", "")), 409, "idempotency_key_in_progress")
+}
+
+// A claim that failed with its outcome unknown is given back in the
+// background, so that a retry need not wait for a lease that nobody uses.
+func TestUnknownClaimIsGivenBack(t *testing.T) {
+	g := newRig(t)
+	ambiguous := true
+	g.ledger.insert = func(ctx context.Context, c runtime.Claim) (runtime.Claimed, bool, error) {
+		claimed, won, err := g.ledger.Ledger.Insert(ctx, c)
+		if ambiguous {
+			ambiguous = false
+			return runtime.Claimed{}, false, runtime.ErrUnavailable
+		}
+		return claimed, won, err
+	}
+	released := make(chan struct{})
+	g.ledger.release = func(ctx context.Context, f runtime.Fence) (bool, error) {
+		defer close(released)
+		return g.ledger.Ledger.Release(ctx, f)
+	}
+	h := g.typed(policy(), created)
+	wantCode(t, do(h, request("k", "")), 503, "idempotency_ledger_unavailable")
+	<-released
+	if w := do(h, request("k", "")); w.Code != 201 {
+		t.Errorf("afterwards %d %s", w.Code, w.Body)
+	}
+}
+
+// An insert that stood although its answer was lost reports "held by a row";
+// the read finds our own token there.
+func TestOwnClaimIsRecognised(t *testing.T) {
+	g := newRig(t)
+	g.ledger.insert = func(ctx context.Context, c runtime.Claim) (runtime.Claimed, bool, error) {
+		g.ledger.Ledger.Insert(ctx, c)
+		return runtime.Claimed{}, false, nil
+	}
+	if w := do(g.typed(policy(), created), request("k", "")); w.Code != 201 {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+// The row vanishes between the insert and the read: claimed again once, then
+// 409.
+func TestRowGoneBetweenClaimAndLookUp(t *testing.T) {
+	for inserts, want := range map[int]string{2: "201", 3: "409"} {
+		g := newRig(t)
+		tried := 0
+		g.ledger.insert = func(ctx context.Context, c runtime.Claim) (runtime.Claimed, bool, error) {
+			if tried++; tried < inserts {
+				return runtime.Claimed{}, false, nil
+			}
+			return g.ledger.Ledger.Insert(ctx, c)
+		}
+		if w := do(g.typed(policy(), created), request("k", "")); fmt.Sprint(w.Code) != want || tried != 2 {
+			t.Errorf("insert %d succeeds: %d %s after %d inserts", inserts, w.Code, w.Body, tried)
+		}
+	}
+}
+
+func TestTakeoverRaceHasOneWinner(t *testing.T) {
+	g := newRig(t)
+	p := policy()
+	p.Failure = runtime.FailureHold
+	do(g.typed(p, func(context.Context) (*runtime.Response, error) { return nil, errors.New("held") }), request("k", ""))
+	g.clock.move(p.Lease)
+	g.ledger.takeOver = func(ctx context.Context, seen runtime.Fence, c runtime.Claim) (runtime.Claimed, bool, error) {
+		rival := c
+		rival.Owner[0]++
+		if _, won, err := g.ledger.Ledger.TakeOver(ctx, seen, rival); !won || err != nil {
+			t.Errorf("the rival lost: %v", err)
+		}
+		return g.ledger.Ledger.TakeOver(ctx, seen, c)
+	}
+	wantCode(t, do(g.typed(p, created), request("k", "")), 409, "idempotency_key_retry")
+	if g.runs != 1 {
+		t.Errorf("%d runs", g.runs)
+	}
+}
+
+// A claim that took more than half of the handler's time is given back: a
+// fresh one deleted, one that was taken over left for the next takeover.
+func TestLateClaimIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		p := policy()
+		p.Failure = runtime.FailureHold
+		delay := 12*time.Second + 501*time.Millisecond
+		g.ledger.insert = func(ctx context.Context, c runtime.Claim) (runtime.Claimed, bool, error) {
+			time.Sleep(delay)
+			return g.ledger.Ledger.Insert(ctx, c)
+		}
+		h := g.typed(p, func(ctx context.Context) (*runtime.Response, error) { return nil, errors.New("held") })
+		wantCode(t, do(h, request("k", "")), 503, "idempotency_ledger_unavailable")
+		if g.runs != 0 {
+			t.Fatal("the handler ran")
+		}
+		delay = 0
+		do(h, request("k", ""))
+		if g.runs != 1 {
+			t.Fatal("the key was not given back")
+		}
+		g.clock.move(p.Lease)
+		g.ledger.takeOver = func(ctx context.Context, seen runtime.Fence, c runtime.Claim) (runtime.Claimed, bool, error) {
+			time.Sleep(13 * time.Second)
+			return g.ledger.Ledger.TakeOver(ctx, seen, c)
+		}
+		wantCode(t, do(h, request("k", "")), 503, "idempotency_ledger_unavailable")
+		g.ledger.takeOver = nil
+		var generation int64
+		do(g.typed(p, func(ctx context.Context) (*runtime.Response, error) {
+			generation = runtime.Generation(ctx)
+			return created(ctx)
+		}), request("k", ""))
+		if generation != 3 {
+			t.Errorf("generation %d, want 3: the row keeps its history", generation)
+		}
+	})
+}
+
+func TestConcurrentRequestsRunOnce(t *testing.T) {
+	g := newRig(t)
+	var runs atomic.Int32
+	h := g.server.Handle(policy(), orders, func(*runtime.Request) (runtime.Work, error) {
+		return func(ctx context.Context) (*runtime.Response, error) { runs.Add(1); return created(ctx) }, nil
+	})
+	for round := range 200 {
+		runs.Store(0)
+		answers := make(chan *httptest.ResponseRecorder)
+		for range 16 {
+			go func() { answers <- do(h, request(fmt.Sprint(round), "")) }()
+		}
+		for range 16 {
+			if w := <-answers; w.Code != 201 && w.Code != 409 {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		}
+		if runs.Load() != 1 {
+			t.Errorf("round %d: %d runs", round, runs.Load())
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/idemgen/idemgen/runtime"
+)
+
+// The handler's deadline counts from before the claim was sent, so a slow
+// ledger shortens it and never lets it pass the lease.
+func TestDeadlineLiesInsideTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.ledger.insert = func(ctx context.Context, c runtime.Claim) (runtime.Claimed, bool, error) {
+			time.Sleep(10 * time.Second)
+			return g.ledger.Ledger.Insert(ctx, c)
+		}
+		start := time.Now()
+		h := g.typed(policy(), func(ctx context.Context) (*runtime.Response, error) {
+			<-ctx.Done()
+			if !errors.Is(context.Cause(ctx), context.DeadlineExceeded) || time.Since(start) != 25*time.Second {
+				t.Errorf("ended after %v: %v", time.Since(start), context.Cause(ctx))
+			}
+			time.Sleep(time.Second)
+			return created(ctx)
+		})
+		if w := do(h, request("k", "")); w.Code != 201 {
+			t.Errorf("an overdue handler must be waited for: %d %s", w.Code, w.Body)
+		}
+		if !strings.Contains(g.log.String(), "passed its deadline") || !strings.Contains(g.events.kinds(), "overdue") {
+			t.Errorf("log %s, events %s", g.log, g.events.kinds())
+		}
+	})
+}
+
+func TestDerivedKeyIsStable(t *testing.T) {
+	g := newRig(t)
+	p := policy()
+	p.Failure = runtime.FailureRelease
+	var keys []string
+	h := g.typed(p, func(ctx context.Context) (*runtime.Response, error) {
+		for _, step := range []string{"authorize", "capture"} {
+			key, err := runtime.DerivedKey(ctx, step)
+			if err != nil {
+				t.Error(err)
+			}
+			keys = append(keys, key)
+		}
+		return nil, errors.New("again")
+	})
+	do(h, request("k", ""))
+	do(h, request("k", ""))
+	// SHA-256 over 00..05 "alice" 00..00 "" 00..01 "k" 00..09 "authorize".
+	const want = "498_s_R9R5nM_VGc9CyUc3-ZPzWUYXogutelBkGE2UE"
+	if len(keys) != 4 || keys[0] != keys[2] || keys[1] != keys[3] || keys[0] == keys[1] || len(keys[0]) != 43 {
+		t.Errorf("keys %q", keys)
+	}
+	if keys[0] != want {
+		t.Errorf("key %q, want %q", keys[0], want)
+	}
+}

@@ -1,0 +1,25 @@
+package runtime
+
+// Release marks err so that the claim is deleted and a retry runs again,
+// whatever the endpoint's failure policy. Release(nil) is nil.
+func Release(err error) error { return dispose(err, FailureRelease) }
+
+// Hold marks err so that the claim stays pending until its lease ends,
+// whatever the endpoint's failure policy. Hold(nil) is nil.
+func Hold(err error) error { return dispose(err, FailureHold) }
+
+func dispose(err error, as Failure) error {
+	if err == nil {
+		return nil
+	}
+	return &disposedError{err, as}
+}
+
+type disposedError struct {
+	err error
+	as  Failure
+}
+
+func (e *disposedError) Error() string { return e.err.Error() }
+
+func (e *disposedError) Unwrap() error { return e.err }

@@ -1,0 +1,45 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestSweepFollowsRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		limits := make(chan int, 10)
+		running, most := atomic.Int32{}, atomic.Int32{}
+		g.ledger.sweep = func(ctx context.Context, limit int) (int, error) {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			time.Sleep(time.Second)
+			limits <- limit
+			return 0, nil
+		}
+		p := policy()
+		p.Sweep = 20
+		h := g.typed(p, created)
+		time.Sleep(2 * time.Second)
+		for i := range 20 {
+			do(h, request(fmt.Sprint("k", i), ""))
+		}
+		time.Sleep(2 * time.Second)
+		do(h, request("last", ""))
+		if err := g.server.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		close(limits)
+		total := 0
+		for limit := range limits {
+			total += limit
+		}
+		if total == 0 || total > 21*p.Sweep || most.Load() != 1 {
+			t.Errorf("sweeps of %d rows in all, %d at once; want at most %d rows, one at once", total, most.Load(), 21*p.Sweep)
+		}
+	})
+}
