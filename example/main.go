@@ -16,41 +16,39 @@ import (
 	"syscall"
 	"time"
 
-	_ "modernc.org/sqlite"
-
 	"github.com/idemgen/idemgen/example/orders"
-	"github.com/idemgen/idemgen/example/orders/ledger"
-	"github.com/idemgen/idemgen/runtime/sqlledger"
+	"github.com/idemgen/idemgen/example/payments"
+	"github.com/idemgen/idemgen/example/store"
 )
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
-	db := flag.String("db", "orders.db", "SQLite file")
+	db := flag.String("db", "orders.db", "postgres://user@host/name, mysql://user@host/name, or an SQLite file")
+	charges := flag.String("payments", "", "URL of the payment service; without one nothing is charged")
 	simulate := flag.Bool("simulate", false, `let requests carry "simulate"`)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *addr, *db, *simulate); err != nil {
+	if err := run(ctx, *addr, *db, *charges, *simulate); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // run serves the shop until ctx ends.
-func run(ctx context.Context, addr, file string, simulate bool) error {
-	db, err := sqlledger.OpenSQLite("sqlite", file)
+func run(ctx context.Context, addr, database, charges string, simulate bool) error {
+	db, err := store.Open(ctx, database)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	keys, err := ledger.Open(ctx, db.Writer, sqlledger.WithReader(db.Reader))
-	if err != nil {
-		return err
+	shop := &orders.Shop{Writer: db.Writer, Reader: db.Reader, Dialect: db.Dialect, Simulation: simulate}
+	if charges != "" {
+		shop.Payments = &payments.Client{URL: charges, HTTP: payments.NewHTTP(nil)}
 	}
-	shop := &orders.Shop{Writer: db.Writer, Reader: db.Reader, Simulation: simulate}
 	if err := shop.CreateTables(ctx); err != nil {
 		return err
 	}
-	server, err := orders.NewOrdersServer(shop, keys, principal)
+	server, err := orders.NewOrdersServer(shop, db.Keys, principal)
 	if err != nil {
 		return err
 	}

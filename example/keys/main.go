@@ -7,27 +7,21 @@ import (
 	"log"
 	"os"
 
-	_ "modernc.org/sqlite"
-
-	"github.com/idemgen/idemgen/example/orders/ledger"
+	"github.com/idemgen/idemgen/example/store"
 	"github.com/idemgen/idemgen/runtime"
 	"github.com/idemgen/idemgen/runtime/operate"
 	"github.com/idemgen/idemgen/runtime/sqlledger"
 )
 
 func main() {
-	file := flag.String("db", "orders.db", "SQLite file")
+	name := flag.String("db", "orders.db", "postgres://user@host/name, mysql://user@host/name, or an SQLite file")
 	flag.Parse()
 	ctx := context.Background()
-	db, err := sqlledger.OpenSQLite("sqlite", *file)
+	db, err := store.Open(ctx, *name, sqlledger.WithSchemaManaged())
 	if err != nil {
 		log.Fatal(err)
 	}
-	keys, err := ledger.Open(ctx, db.Writer, sqlledger.WithReader(db.Reader), sqlledger.WithSchemaManaged())
-	if err != nil {
-		log.Fatal(err)
-	}
-	operator, err := runtime.NewOperator(keys)
+	operator, err := runtime.NewOperator(db.Keys)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,7 +15,9 @@ import (
 // The folders of the ledgers that are generated for this package. idemgen
 // removes those that are no longer asked for.
 //
-//idemgen:ledger ledger
+//idemgen:ledger ledger/mysql
+//idemgen:ledger ledger/postgres
+//idemgen:ledger ledger/sqlite
 
 // This line does not compile when the runtime in go.mod is older than the
 // generator that wrote this file. Update it with

@@ -16,7 +16,7 @@ import (
 // Orders is what customers do with their orders. Each method is safe to retry.
 //
 //idem:api prefix=/v1
-//idem:ledger engine=sqlite dir=ledger
+//idem:ledger engine=sqlite,postgres,mysql dir=ledger
 //idem:fingerprint Content-Type X-Api-Version
 //idem:lease 10s timeout=8s
 //idem:retain 24h

@@ -9,13 +9,17 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/idemgen/idemgen/example/payments"
 	"github.com/idemgen/idemgen/runtime"
 )
 
 // Shop implements Orders on a database. It is safe for concurrent use.
 type Shop struct {
-	Writer *sql.DB
-	Reader *sql.DB
+	Writer  *sql.DB
+	Reader  *sql.DB
+	Dialect Dialect
+	// Payments charges orders when they are placed; nil charges nothing.
+	Payments *payments.Client
 	// Simulation lets requests carry "simulate".
 	Simulation bool
 }
@@ -24,29 +28,36 @@ var _ Orders = (*Shop)(nil)
 
 // CreateTables creates the shop's tables where they are missing.
 func (s *Shop) CreateTables(ctx context.Context) error {
-	_, err := s.Writer.ExecContext(ctx, `
-CREATE TABLE IF NOT EXISTS orders (
-  id INTEGER PRIMARY KEY, account TEXT NOT NULL, sku TEXT NOT NULL, qty INTEGER NOT NULL, status TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS cancellations (id INTEGER PRIMARY KEY, order_id INTEGER NOT NULL REFERENCES orders (id));
-CREATE TABLE IF NOT EXISTS receipts (id INTEGER PRIMARY KEY, order_id INTEGER NOT NULL REFERENCES orders (id), body BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS refunds (id INTEGER PRIMARY KEY, order_id INTEGER NOT NULL REFERENCES orders (id), amount INTEGER NOT NULL);`)
-	return err
+	for _, statement := range s.Dialect.tables() {
+		if _, err := s.Writer.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("create the shop's tables: %w", err)
+		}
+	}
+	return nil
 }
 
 // errUnknown is the answer for an order that the caller does not have.
 var errUnknown = &runtime.Error{Status: http.StatusNotFound, Code: "order_unknown", Message: "There is no such order."}
 
-// Create implements Orders.
+// price is what one of anything costs, in cents.
+const price = 250
+
+// Create implements Orders. The charge is made elsewhere, under a key that
+// derives from the request's: however often this runs, it is one charge.
 func (s *Shop) Create(ctx context.Context, in CreateOrder) (*Order, error) {
 	if err := s.simulate(ctx, in.Simulate); err != nil {
 		return nil, err
 	}
+	if s.Payments != nil {
+		if err := s.Payments.Charge(ctx, "order", in.SKU, int64(in.Qty)*price); err != nil {
+			return nil, fmt.Errorf("charge order: %w", err)
+		}
+	}
 	o := &Order{SKU: in.SKU, Qty: in.Qty, Status: "placed"}
-	err := s.Writer.QueryRowContext(ctx,
-		`INSERT INTO orders (account, sku, qty, status) VALUES (?, ?, ?, ?) RETURNING id`,
-		runtime.Principal(ctx), o.SKU, o.Qty, o.Status).Scan(&o.ID)
-	if err != nil {
+	var err error
+	if o.ID, err = s.Dialect.insert(ctx, s.Writer,
+		`INSERT INTO orders (account, sku, qty, status) VALUES (?, ?, ?, ?)`,
+		runtime.Principal(ctx), o.SKU, o.Qty, o.Status); err != nil {
 		return nil, fmt.Errorf("place order: %w", err)
 	}
 	o.Location = fmt.Sprintf("/v1/orders/%d", o.ID)
@@ -57,7 +68,7 @@ func (s *Shop) Create(ctx context.Context, in CreateOrder) (*Order, error) {
 // answer, where a crash would hurt most.
 func (s *Shop) Cancel(ctx context.Context, tx *sql.Tx, in CancelOrder) (*Order, error) {
 	o := &Order{ID: in.ID}
-	err := tx.QueryRowContext(ctx, `SELECT sku, qty, status FROM orders WHERE id = ? AND account = ?`,
+	err := tx.QueryRowContext(ctx, s.Dialect.query(`SELECT sku, qty, status FROM orders WHERE id = ? AND account = ?`),
 		in.ID, runtime.Principal(ctx)).Scan(&o.SKU, &o.Qty, &o.Status)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -68,10 +79,10 @@ func (s *Shop) Cancel(ctx context.Context, tx *sql.Tx, in CancelOrder) (*Order, 
 		return nil, &runtime.Error{Status: http.StatusConflict, Code: "order_cancelled", Message: "The order has been cancelled already."}
 	}
 	o.Status = "cancelled"
-	if _, err := tx.ExecContext(ctx, `UPDATE orders SET status = ? WHERE id = ?`, o.Status, o.ID); err != nil {
+	if _, err := tx.ExecContext(ctx, s.Dialect.query(`UPDATE orders SET status = ? WHERE id = ?`), o.Status, o.ID); err != nil {
 		return nil, fmt.Errorf("cancel order: %w", err)
 	}
-	if _, err := tx.ExecContext(ctx, `INSERT INTO cancellations (order_id) VALUES (?)`, o.ID); err != nil {
+	if _, err := tx.ExecContext(ctx, s.Dialect.query(`INSERT INTO cancellations (order_id) VALUES (?)`), o.ID); err != nil {
 		return nil, fmt.Errorf("record cancellation: %w", err)
 	}
 	if err := s.simulate(ctx, in.Simulate); err != nil {
@@ -87,7 +98,7 @@ func (s *Shop) Upload(ctx context.Context, r *runtime.Request) (*runtime.Respons
 		return nil, errUnknown
 	}
 	result, err := s.Writer.ExecContext(ctx,
-		`INSERT INTO receipts (order_id, body) SELECT id, ? FROM orders WHERE id = ? AND account = ?`,
+		s.Dialect.query(`INSERT INTO receipts (order_id, body) SELECT id, ? FROM orders WHERE id = ? AND account = ?`),
 		append([]byte{}, r.Body...), id, runtime.Principal(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("keep receipt: %w", err)
@@ -114,7 +125,7 @@ func (s *Shop) Refund(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	result, err := s.Writer.ExecContext(r.Context(),
-		`INSERT INTO refunds (order_id, amount) SELECT id, ? FROM orders WHERE id = ? AND account = ?`,
+		s.Dialect.query(`INSERT INTO refunds (order_id, amount) SELECT id, ? FROM orders WHERE id = ? AND account = ?`),
 		in.Amount, in.OrderID, runtime.Principal(r.Context()))
 	if err != nil {
 		http.Error(w, "the refund failed", http.StatusInternalServerError)
@@ -130,7 +141,8 @@ func (s *Shop) Refund(w http.ResponseWriter, r *http.Request) {
 
 // List returns an account's orders, oldest first.
 func (s *Shop) List(ctx context.Context, account string) ([]Order, error) {
-	rows, err := s.Reader.QueryContext(ctx, `SELECT id, sku, qty, status FROM orders WHERE account = ? ORDER BY id`, account)
+	rows, err := s.Reader.QueryContext(ctx,
+		s.Dialect.query(`SELECT id, sku, qty, status FROM orders WHERE account = ? ORDER BY id`), account)
 	if err != nil {
 		return nil, err
 	}

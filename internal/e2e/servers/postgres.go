@@ -3,8 +3,10 @@ package servers
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"github.com/jackc/pgx/v5"
@@ -87,6 +89,13 @@ func (s *Postgres) Stop() {
 // as in "timezone=Asia/Tokyo".
 func (s *Postgres) DSN(database string, options ...string) string {
 	return postgresDSN(s.Socket(), 5432, database, options)
+}
+
+// Through is DSN by way of a proxy.
+func (s *Postgres) Through(p *Proxy, database string, options ...string) string {
+	host, port, _ := net.SplitHostPort(p.Address())
+	number, _ := strconv.Atoi(port)
+	return postgresDSN(host, number, database, append(options, "sslmode=disable"))
 }
 
 func postgresDSN(host string, port int, database string, options []string) string {

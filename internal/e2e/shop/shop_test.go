@@ -16,35 +16,42 @@ import (
 	"time"
 
 	"github.com/idemgen/idemgen/internal/e2e/process"
+	"github.com/idemgen/idemgen/internal/e2e/servers"
 )
 
 // binary is the example, built once.
 var binary string
 
-func TestMain(m *testing.M) {
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "shop-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return 1
 	}
+	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "shop")
 	if out, err := process.Try("../../../example", process.Env(), "go", "build", "-o", binary, "."); err != nil {
 		fmt.Fprintln(os.Stderr, err, out)
-		os.Exit(1)
+		return 1
 	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+	if postgres, err = servers.StartPostgres(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer postgres.Stop()
+	if mariadb, err = servers.StartMariaDB(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer mariadb.Stop()
+	return m.Run()
 }
 
 func start(t *testing.T, db string) *process.Server {
 	t.Helper()
 	return process.Start(t, binary, "-addr", "127.0.0.1:0", "-db", db, "-simulate")
-}
-
-func fresh(t *testing.T) *process.Server {
-	t.Helper()
-	return start(t, filepath.Join(t.TempDir(), "orders.db"))
 }
 
 // call is one request of alice's.

@@ -5,12 +5,37 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+
+	"github.com/idemgen/idemgen/internal/e2e/process"
 )
 
 const tea = `{"sku":"tea","qty":2}`
 
-func TestCreate(t *testing.T) {
-	s := fresh(t)
+// stories are told on every database that the shop runs on.
+var stories = map[string]func(*testing.T, *process.Server){
+	"Create":                             placeOrder,
+	"Accounts":                           accounts,
+	"Cancel":                             cancel,
+	"Upload":                             upload,
+	"Refund":                             refund,
+	"DifferentPathsAreDifferentRequests": differentPathsAreDifferentRequests,
+	"HangUp":                             hangUp,
+	"FailureIsFinalWithoutATransaction":  failureIsFinalWithoutATransaction,
+	"StopLetsWorkFinish":                 stopLetsWorkFinish,
+	"OneKeyManyClients":                  oneKeyManyClients,
+}
+
+func TestStories(t *testing.T) {
+	for _, d := range databases {
+		t.Run(d.name, func(t *testing.T) {
+			for name, story := range stories {
+				t.Run(name, func(t *testing.T) { story(t, start(t, d.create(t))) })
+			}
+		})
+	}
+}
+
+func placeOrder(t *testing.T, s *process.Server) {
 	first := create("k", tea).want(t, s, 201, "")
 	if first.header.Get("Location") != "/v1/orders/1" {
 		t.Errorf("Location %q", first.header.Get("Location"))
@@ -25,8 +50,7 @@ func TestCreate(t *testing.T) {
 	wantOrders(t, s, 1)
 }
 
-func TestAccounts(t *testing.T) {
-	s := fresh(t)
+func accounts(t *testing.T, s *process.Server) {
 	create("k", tea).want(t, s, 201, "")
 	bob := create("k", `{"sku":"coffee","qty":1}`)
 	bob.header = map[string]string{"Authorization": "Bearer bob"}
@@ -43,8 +67,7 @@ func TestAccounts(t *testing.T) {
 	cancel.want(t, s, 404, "order_unknown")
 }
 
-func TestCancel(t *testing.T) {
-	s := fresh(t)
+func cancel(t *testing.T, s *process.Server) {
 	create("k", tea).want(t, s, 201, "")
 	cancel := call{method: "POST", path: "/v1/orders/1/cancel", key: "c"}
 	first := cancel.want(t, s, 200, "")
@@ -67,8 +90,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-func TestUpload(t *testing.T) {
-	s := fresh(t)
+func upload(t *testing.T, s *process.Server) {
 	create("k", tea).want(t, s, 201, "")
 	every := make([]byte, 256)
 	for i := range every {
@@ -85,8 +107,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-func TestRefund(t *testing.T) {
-	s := fresh(t)
+func refund(t *testing.T, s *process.Server) {
 	create("k", tea).want(t, s, 201, "")
 	refund := call{method: "POST", path: "/v1/refunds", key: "r", body: `{"order_id":1,"amount":5}`}
 	first := refund.want(t, s, 200, "")
@@ -97,8 +118,7 @@ func TestRefund(t *testing.T) {
 	}
 }
 
-func TestDifferentPathsAreDifferentRequests(t *testing.T) {
-	s := fresh(t)
+func differentPathsAreDifferentRequests(t *testing.T, s *process.Server) {
 	for i, pair := range [][2]string{
 		{"/v1/orders/1/cancel?a=1&b=2", "/v1/orders/1/cancel?b=2&a=1"},
 		{"/v1/orders/1%31/receipt", "/v1/orders/11/receipt"},
@@ -110,8 +130,7 @@ func TestDifferentPathsAreDifferentRequests(t *testing.T) {
 	}
 }
 
-func TestHangUp(t *testing.T) {
-	s := fresh(t)
+func hangUp(t *testing.T, s *process.Server) {
 	slow := create("k", `{"sku":"tea","qty":1,"simulate":{"delay_ms":700}}`)
 	ctx, hangUp := context.WithCancel(context.Background())
 	gone := make(chan error)
@@ -132,8 +151,7 @@ func TestHangUp(t *testing.T) {
 	wantOrders(t, s, 1)
 }
 
-func TestFailureIsFinalWithoutATransaction(t *testing.T) {
-	s := fresh(t)
+func failureIsFinalWithoutATransaction(t *testing.T, s *process.Server) {
 	for _, outcome := range []string{"error", "panic"} {
 		failing := create(outcome, `{"sku":"tea","qty":1,"simulate":{"outcome":"`+outcome+`"}}`)
 		wantSame(t, failing.want(t, s, 500, "internal_error"), failing.want(t, s, 500, "internal_error"))
@@ -141,8 +159,7 @@ func TestFailureIsFinalWithoutATransaction(t *testing.T) {
 	wantOrders(t, s, 0)
 }
 
-func TestStopLetsWorkFinish(t *testing.T) {
-	s := fresh(t)
+func stopLetsWorkFinish(t *testing.T, s *process.Server) {
 	slow := create("k", `{"sku":"tea","qty":1,"simulate":{"delay_ms":500}}`)
 	done := make(chan int)
 	go func() {
@@ -161,8 +178,7 @@ func TestStopLetsWorkFinish(t *testing.T) {
 
 // 64 clients with one key, 200 rounds: one run each, and every other answer is
 // the replay or a 409.
-func TestOneKeyManyClients(t *testing.T) {
-	s := fresh(t)
+func oneKeyManyClients(t *testing.T, s *process.Server) {
 	const rounds, clients = 200, 64
 	for round := range rounds {
 		c := create(fmt.Sprint("k", round), fmt.Sprintf(`{"sku":"s%d","qty":1}`, round))
