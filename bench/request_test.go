@@ -18,7 +18,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/idemgen/idemgen/example/orders"
-	"github.com/idemgen/idemgen/example/orders/ledger"
+	ledger "github.com/idemgen/idemgen/example/orders/ledger/sqlite"
 	"github.com/idemgen/idemgen/runtime"
 	"github.com/idemgen/idemgen/runtime/memory"
 	"github.com/idemgen/idemgen/runtime/sqlledger"
@@ -88,6 +88,11 @@ func openSQLite(b *testing.B) *sqlledger.Ledger {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { db.Close() })
+	return openSQLiteOn(b, db)
+}
+
+func openSQLiteOn(b *testing.B, db *sqlledger.SQLite) *sqlledger.Ledger {
+	b.Helper()
 	l, err := ledger.Open(context.Background(), db.Writer, sqlledger.WithReader(db.Reader))
 	if err != nil {
 		b.Fatal(err)

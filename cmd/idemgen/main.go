@@ -8,6 +8,7 @@
 //	idemgen explain [-C dir] [-tags list] [-json] [packages]
 //	idemgen vet [-C dir] [-tags list] [-json] [packages]
 //	idemgen init [-C dir] [dir]
+//	idemgen schema [-form form] [-table name] engine
 //	idemgen help [command | directives | idem:directive]
 //	idemgen version
 //
@@ -89,7 +90,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.tags, "tags", "", "build tags, separated by commas, as for go build")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say what is written, list all problems")
 	flags.BoolVar(&a.json, "json", false, "print problems to standard error as JSON, one object a line")
-	root.AddCommand(a.checkCommand(), a.explainCommand(), a.initCommand(), a.vetCommand(), a.versionCommand())
+	root.AddCommand(a.checkCommand(), a.explainCommand(), a.initCommand(), a.schemaCommand(), a.vetCommand(), a.versionCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }
@@ -146,7 +147,7 @@ func spelledOut(args []string) []string {
 			return append(spelled, args[i:]...)
 		}
 		switch name, _, _ := strings.Cut(arg, "="); name {
-		case "-tags", "-json":
+		case "-tags", "-json", "-form", "-table":
 			arg = "-" + arg
 		}
 		spelled = append(spelled, arg)
