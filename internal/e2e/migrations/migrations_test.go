@@ -63,7 +63,9 @@ type database struct {
 var databases = []database{
 	{
 		"sqlite", goose.DialectSQLite3,
-		func(db *sql.DB) (migrator.Driver, error) { return migratesqlite.WithInstance(db, &migratesqlite.Config{}) },
+		func(db *sql.DB) (migrator.Driver, error) {
+			return migratesqlite.WithInstance(db, &migratesqlite.Config{})
+		},
 		func(t *testing.T) (*sql.DB, string) {
 			file := filepath.Join(t.TempDir(), "keys.db")
 			return open(t, "sqlite", file), file
@@ -82,7 +84,9 @@ var databases = []database{
 	},
 	{
 		"mysql", goose.DialectMySQL,
-		func(db *sql.DB) (migrator.Driver, error) { return migratemysql.WithInstance(db, &migratemysql.Config{}) },
+		func(db *sql.DB) (migrator.Driver, error) {
+			return migratemysql.WithInstance(db, &migratemysql.Config{})
+		},
 		func(t *testing.T) (*sql.DB, string) {
 			name := fmt.Sprintf("migrated_%d", names.Add(1))
 			if err := mariadb.Create(name); err != nil {
