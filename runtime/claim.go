@@ -11,6 +11,7 @@ type held struct {
 	Claimed
 	fence Fence
 	fresh bool // nothing ran under an earlier claim of the row
+	open  bool // the claim is part of a transaction that has not committed
 	// sent is when the owner token was first sent: the ledger counted its
 	// lease from no earlier, so deadlines that count from here lie inside it.
 	sent time.Time
@@ -23,8 +24,8 @@ const maxClaimStatements = 3
 // claim wins the key, or says why not: a replay or an *Error. It is insert if
 // absent, read, one compare-and-set, in this order or, for keys that this
 // process has met lately, beginning with the read.
-func (g *Guard) claim(ctx context.Context, id ID, call Call) (*held, Result, error) {
-	a := &attempt{guard: g, claim: Claim{
+func (g *Guard) claim(ctx context.Context, id ID, call Call, p *plan) (*held, Result, error) {
+	a := &attempt{guard: g, plan: p, claim: Claim{
 		ID: id, Terms: g.terms, Owner: newOwner(),
 		Operation: g.policy.Operation, Policy: g.rule, Fingerprint: call.Fingerprint(g.policy.Fingerprint),
 	}}
@@ -33,7 +34,7 @@ func (g *Guard) claim(ctx context.Context, id ID, call Call) (*held, Result, err
 	g.engine.seen.add(id)
 	for ; a.statements < maxClaimStatements; insertFirst = true {
 		if insertFirst {
-			won, err := a.write(ctx, 1, true, func() (Claimed, bool, error) { return g.engine.ledger.Insert(ctx, a.claim) })
+			won, err := a.insert(ctx)
 			if won || err != nil {
 				return a.won(ctx, err)
 			}
@@ -56,18 +57,36 @@ func (g *Guard) claim(ctx context.Context, id ID, call Call) (*held, Result, err
 // attempt is one request's attempt to claim a key.
 type attempt struct {
 	guard      *Guard
+	plan       *plan
 	claim      Claim
 	held       held
 	statements int
 }
 
-// write makes a write that claims. A claim whose outcome is unknown is given
-// back in the background, under the generation that it would have.
-func (a *attempt) write(ctx context.Context, generation int64, fresh bool, write func() (Claimed, bool, error)) (bool, error) {
+// insert claims a key that no row holds, in a transaction where the plan says
+// so: then nothing is left behind when it fails.
+func (a *attempt) insert(ctx context.Context) (won bool, err error) {
+	if a.plan.open == nil {
+		return a.write(ctx, 1, true, func() (Claimed, bool, error) { return a.guard.engine.ledger.Insert(ctx, a.claim) })
+	}
+	a.start()
+	a.held.Claimed, won, err = a.plan.open(ctx, a.claim)
+	a.held.fence.Generation, a.held.fresh, a.held.open = a.held.Generation, true, won
+	return won, err
+}
+
+// start counts a statement, and the handler's time from the first of them.
+func (a *attempt) start() {
 	if a.held.sent.IsZero() {
 		a.held.sent = time.Now()
 	}
 	a.statements++
+}
+
+// write makes a write that claims. A claim whose outcome is unknown is given
+// back in the background, under the generation that it would have.
+func (a *attempt) write(ctx context.Context, generation int64, fresh bool, write func() (Claimed, bool, error)) (bool, error) {
+	a.start()
 	claimed, won, err := write()
 	a.held.Claimed, a.held.fence.Generation, a.held.fresh = claimed, claimed.Generation, fresh
 	if err != nil {
@@ -81,7 +100,7 @@ func (a *attempt) won(ctx context.Context, err error) (*held, Result, error) {
 	if err != nil {
 		return nil, Result{}, claimFailed(err)
 	}
-	return a.guard.checkLease(ctx, &a.held)
+	return a.guard.checkLease(ctx, &a.held, a.plan)
 }
 
 // take answers from the row that holds the key, or claims it.
@@ -113,9 +132,9 @@ func (a *attempt) take(ctx context.Context, call Call, row *Row) (*held, Result,
 
 // checkLease renews a claim that was recognised late: a write whose outcome
 // was unknown may have stood for a while before the ledger was asked again.
-func (g *Guard) checkLease(ctx context.Context, h *held) (*held, Result, error) {
+func (g *Guard) checkLease(ctx context.Context, h *held, p *plan) (*held, Result, error) {
 	budget := min(g.policy.Timeout, g.policy.Lease-time.Second)
-	if time.Duration(h.LeaseUntil-h.Now)*time.Millisecond < budget {
+	if !h.open && time.Duration(h.LeaseUntil-h.Now)*time.Millisecond < budget {
 		renewed, ok, err := g.engine.ledger.Renew(ctx, h.fence, g.terms)
 		if err != nil {
 			g.abandon(h.fence, h.fresh)
@@ -127,7 +146,11 @@ func (g *Guard) checkLease(ctx context.Context, h *held) (*held, Result, error) 
 		h.LeaseUntil, h.Now = renewed.LeaseUntil, renewed.Now
 	}
 	if budget-time.Since(h.sent) < budget/2 {
-		g.giveBack(ctx, h)
+		if h.open {
+			p.close(ctx)
+		} else {
+			g.giveBack(ctx, h)
+		}
 		return nil, Result{}, ledgerDown(errClaimLate)
 	}
 	return h, Result{}, nil

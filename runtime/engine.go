@@ -18,6 +18,7 @@ type Engine struct {
 	sweeper    sweeper
 	renewer    renewer
 	waiters    waiters
+	gates      gates
 }
 
 // NewEngine returns an engine on a ledger. Several engines, in one process or

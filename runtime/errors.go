@@ -76,3 +76,10 @@ func outcomeUnknown(cause error) *Error {
 	return &Error{Status: 503, Code: CodeOutcomeUnknown, RetryAfter: retryAtOnce, Cause: cause,
 		Message: "Whether the request took effect could not be told. Retry with the same key."}
 }
+
+// unrecorded refuses work that was rolled back because its answer could not be
+// recorded for now.
+func unrecorded(cause error) *Error {
+	return &Error{Status: 503, Code: CodeLedgerUnavailable, RetryAfter: retryAtOnce, Cause: cause,
+		Message: "The request took no effect, because its answer could not be recorded. Retry with the same key."}
+}

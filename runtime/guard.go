@@ -22,9 +22,20 @@ import (
 // A panic of fn counts as an error; http.ErrAbortHandler is passed on after
 // the claim is settled.
 func (g *Guard) Do(ctx context.Context, call Call, fn func(context.Context) (Answer, error)) (Result, error) {
-	return g.do(ctx, call, func(context.Context, *held) (execution, error) {
+	return g.do(ctx, call, &plan{prepare: func(context.Context, *held) (execution, error) {
 		return execution{work: fn, settle: g.settle}, nil
-	})
+	}})
+}
+
+// plan is how one request goes about its key.
+type plan struct {
+	// prepare makes the execution of a claim that was won.
+	prepare func(context.Context, *held) (execution, error)
+	// open claims an absent key inside a transaction, and close rolls that
+	// back before any work ran. Where they are nil, claims commit by
+	// themselves.
+	open  func(context.Context, Claim) (Claimed, bool, error)
+	close func(context.Context)
 }
 
 // execution is how work runs once its key is claimed.
@@ -38,18 +49,25 @@ type execution struct {
 var errClaimLost = errors.New("idemgen: the claim was lost before the work began")
 
 // do claims, prepares, runs and settles.
-func (g *Guard) do(ctx context.Context, call Call, prepare func(context.Context, *held) (execution, error)) (Result, error) {
+func (g *Guard) do(ctx context.Context, call Call, p *plan) (Result, error) {
 	id, err := g.id(call)
 	if err != nil {
 		return g.refused(ctx, id, err)
 	}
+	if p.open != nil {
+		leave, entered := g.engine.gates.enter(ctx, id, g.policy.Lease)
+		if !entered {
+			return g.refused(ctx, id, inProgress(time.Second))
+		}
+		defer leave()
+	}
 	start := time.Now()
-	h, result, err := g.claim(context.WithoutCancel(ctx), id, call)
+	h, result, err := g.claim(context.WithoutCancel(ctx), id, call, p)
 	if g.policy.Wait > 0 && isInProgress(err) {
 		var again bool
 		if result, again, err = g.await(ctx, id, call, err); again {
 			start = time.Now()
-			h, result, err = g.claim(context.WithoutCancel(ctx), id, call)
+			h, result, err = g.claim(context.WithoutCancel(ctx), id, call, p)
 		}
 	}
 	if h == nil {
@@ -59,7 +77,7 @@ func (g *Guard) do(ctx context.Context, call Call, prepare func(context.Context,
 	g.claimed(ctx, h, time.Since(start))
 	defer g.credit(g.policy.Sweep)
 
-	e, err := prepare(context.WithoutCancel(ctx), h)
+	e, err := p.prepare(context.WithoutCancel(ctx), h)
 	switch {
 	case errors.Is(err, errClaimLost):
 		return g.fencedOut(ctx, h, call)

@@ -84,13 +84,40 @@ type Tx[T any] interface {
 	// does not hold.
 	Complete(ctx context.Context, c Completion) (bool, error)
 
-	// Commit ends the transaction. After an error the outcome is unknown.
+	// Commit ends the transaction. It returns [ErrTxConflict] when the database
+	// rolled it back instead, for the sake of another transaction; after any
+	// other error the outcome is unknown.
 	Commit(ctx context.Context) error
 
 	// Rollback ends the transaction. It returns [ErrTxEnded] when the
 	// transaction ended behind the ledger's back, so that its statements may
 	// stand.
 	Rollback(ctx context.Context) error
+}
+
+// A OnceLedger can claim a key in the very transaction that carries the effect
+// and the answer.
+type OnceLedger[T any] interface {
+	TxLedger[T]
+
+	// CanOnce reports whether the ledger's database can do it.
+	CanOnce() bool
+
+	// BeginOnce opens a transaction and claims in it a key that no row holds;
+	// others see the row when the transaction commits. It reports false, with
+	// no transaction left open, when a row holds the key, and returns
+	// [ErrRowLocked] when another transaction is at work on it. The
+	// transaction outlives ctx; it may sit idle for as long as the lease.
+	BeginOnce(ctx context.Context, c Claim) (OnceTx[T], Claimed, bool, error)
+}
+
+// A OnceTx is a [Tx] that carries its own claim.
+type OnceTx[T any] interface {
+	Tx[T]
+
+	// Undo undoes what the handler did and keeps the claim; Complete, Commit
+	// or Rollback follows. Its errors are those of Rollback.
+	Undo(ctx context.Context) error
 }
 
 // ID is the primary key of a row. Each part is compared bytewise.
@@ -188,6 +215,10 @@ var (
 	// ErrTxFailed says that a statement of the handler failed inside a
 	// transaction, which can only be rolled back since.
 	ErrTxFailed = errors.New("idemgen: the transaction has failed")
+
+	// ErrTxConflict says that a transaction was rolled back at its commit for
+	// the sake of another: nothing of it stands.
+	ErrTxConflict = errors.New("idemgen: the transaction was rolled back for the sake of another")
 
 	// ErrTxEnded says that a transaction ended behind the ledger's back.
 	ErrTxEnded = errors.New("idemgen: the transaction had ended before its ledger ended it")

@@ -62,6 +62,12 @@ type Policy struct {
 	// Wait is how long a duplicate waits for the running owner's answer before
 	// it is refused; 0 refuses it at once.
 	Wait time.Duration
+	// Once commits claim, effect and answer of work in a transaction together,
+	// instead of the claim first: see [OnceLedger].
+	Once bool
+	// Retry is how often work in a transaction runs again, in the same claim,
+	// after the database rolled it back for the sake of another: 0 to 10.
+	Retry int
 	// Errors is the form of error answers.
 	Errors ErrorForm
 	// ReplayMarker names the response header that is "true" on replays.

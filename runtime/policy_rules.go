@@ -104,6 +104,15 @@ func (p Policy) Problems() []PolicyProblem {
 	if p.Wait < 0 || p.Wait > MaxWait {
 		report("Wait", "%v is out of range: a duplicate waits from 0 to %v", p.Wait, MaxWait)
 	}
+	if p.Once && p.Wait > 0 {
+		report("Wait", "%v has no place where claim and effect commit together: duplicates queue there as it is", p.Wait)
+	}
+	if p.Once && p.Renew {
+		report("Renew", "the lease has no place to be renewed where claim and effect commit together")
+	}
+	if p.Retry < 0 || p.Retry > MaxRetry {
+		report("Retry", "%d is out of range: work runs again 0 to %d times", p.Retry, MaxRetry)
+	}
 	if p.Errors != ErrorsProblem && p.Errors != ErrorsJSON {
 		report("Errors", "%q is not an error form: use problem or json", p.Errors)
 	}
@@ -117,6 +126,8 @@ func (p Policy) Problems() []PolicyProblem {
 const (
 	// MinLease is the shortest lease.
 	MinLease = 2 * time.Second
+	// MaxRetry is how often work may run again.
+	MaxRetry = 10
 	// MaxRetain is the longest retention, and the longest time after it.
 	MaxRetain = 10 * 366 * 24 * time.Hour
 	// MaxTimeout is the longest deadline of a handler whose lease is renewed.

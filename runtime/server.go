@@ -70,6 +70,9 @@ func HandleTx[T any](s *Server, ledger TxLedger[T], p Policy, route Route, decod
 	if p.Renew {
 		s.refuse(fmt.Errorf("idemgen: policy of %q: Renew: the lease of work in a transaction is not renewed", p.Operation))
 	}
+	if once, ok := ledger.(OnceLedger[T]); p.Once && (!ok || !once.CanOnce()) {
+		s.refuse(fmt.Errorf("idemgen: policy of %q: Once: this ledger's database cannot commit claim and effect together", p.Operation))
+	}
 	return s.endpoint(p, route, func(e *endpoint) {
 		e.prepare = func(r *Request) (prepared, error) {
 			work, err := decode(r)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 )
 
 // DoTx is [Guard.Do] for work whose effects live in the ledger's own database:
@@ -16,25 +17,47 @@ import (
 // out rolls back and answers from the row that stands. fn must not end the
 // transaction: a transaction that ended behind our back completes the key with
 // a final 500 of CodeOutcomeUnknown, because its effects may stand.
+//
+// With the policy's Once the claim is part of that transaction too, where the
+// key is new; the ledger must be a [OnceLedger] then. With its Retry fn runs
+// again, in a transaction of its own, after the database rolled it back for the
+// sake of another.
 func DoTx[T any](ctx context.Context, g *Guard, ledger TxLedger[T], call Call, fn func(context.Context, T) (Answer, error)) (Result, error) {
-	return g.do(ctx, call, func(ctx context.Context, h *held) (execution, error) {
+	t := &transacted{Guard: g, retries: g.policy.Retry}
+	if teller, ok := ledger.(ConflictTeller); ok {
+		t.conflict = teller.Conflict
+	}
+	use := func(tx Tx[T]) {
+		t.tx = tx
+		t.work = func(ctx context.Context) (Answer, error) { return fn(ctx, tx.Handle()) }
+	}
+	t.begin = func(ctx context.Context, h *held) (bool, error) {
 		tx, ok, err := ledger.Begin(ctx, h.fence, g.policy.Lease)
-		if err != nil {
-			return execution{}, err
+		if ok && err == nil {
+			use(tx)
 		}
-		if !ok {
-			return execution{}, errClaimLost
+		return ok, err
+	}
+	if !g.policy.Once {
+		return g.do(ctx, call, &plan{prepare: t.prepare})
+	}
+	once, ok := ledger.(OnceLedger[T])
+	if !ok || !once.CanOnce() {
+		return Result{}, errNotOnce
+	}
+	o := &transactedOnce{transacted: t}
+	o.open = func(ctx context.Context, c Claim) (Claimed, bool, error) {
+		tx, claimed, won, err := once.BeginOnce(ctx, c)
+		if won && err == nil {
+			use(tx)
+			o.claim, o.tx = c, tx
 		}
-		t := &transacted{Guard: g, tx: tx}
-		if teller, ok := ledger.(ConflictTeller); ok {
-			t.conflict = teller.Conflict
-		}
-		return execution{
-			work:   func(ctx context.Context) (Answer, error) { return fn(ctx, tx.Handle()) },
-			settle: t.settle,
-		}, nil
-	})
+		return claimed, won && err == nil, err
+	}
+	return g.do(ctx, call, &plan{prepare: o.prepare, open: o.open, close: o.close})
 }
+
+var errNotOnce = errors.New("idemgen: this ledger's database cannot commit claim and effect together: set Once to false")
 
 // ConflictTeller is implemented by ledgers that know their database's errors.
 // Conflict reports whether an error that work met in its transaction passes
@@ -48,14 +71,40 @@ type ConflictTeller interface {
 type transacted struct {
 	*Guard
 	conflict func(error) bool // nil where the ledger cannot tell
-	tx       interface {
-		Complete(context.Context, Completion) (bool, error)
-		Commit(context.Context) error
-		Rollback(context.Context) error
+	retries  int              // left
+	// begin opens a transaction under a claim; tx and work are its own then.
+	begin func(context.Context, *held) (bool, error)
+	tx    ending
+	work  func(context.Context) (Answer, error)
+}
+
+// ending is what ends a transaction.
+type ending interface {
+	Complete(context.Context, Completion) (bool, error)
+	Commit(context.Context) error
+	Rollback(context.Context) error
+}
+
+func (t *transacted) prepare(ctx context.Context, h *held) (execution, error) {
+	ok, err := t.begin(ctx, h)
+	if err != nil {
+		return execution{}, err
 	}
+	if !ok {
+		return execution{}, errClaimLost
+	}
+	return execution{work: t.work, settle: t.settle}, nil
 }
 
 func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcome) (Result, error) {
+	for t.mayRunAgain(h, out) {
+		if err := t.tx.Rollback(context.WithoutCancel(ctx)); err != nil {
+			return t.rolledBack(context.WithoutCancel(ctx), h, call, out, err)
+		}
+		if ok, err := t.runAgain(ctx, h, out, t.begin); err != nil || !ok {
+			return t.notBegun(context.WithoutCancel(ctx), h, call, out, err)
+		}
+	}
 	ctx = context.WithoutCancel(ctx)
 	if out.err != nil || out.as != FailureStore {
 		return t.rollBack(ctx, h, call, out)
@@ -80,8 +129,7 @@ func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcom
 		out.err, out.answer, out.as = err, errorAnswer(t.policy.Errors, err), t.policy.Failure
 		return t.rollBack(ctx, h, call, out)
 	case err != nil && passing(err):
-		out.err, out.as = &Error{Status: 503, Code: CodeLedgerUnavailable, RetryAfter: retryAtOnce, Cause: err,
-			Message: "The request took no effect, because its answer could not be recorded. Retry with the same key."}, FailureRelease
+		out.err, out.as = unrecorded(err), FailureRelease
 		out.answer = errorAnswer(t.policy.Errors, out.err)
 		return t.rollBack(ctx, h, call, out)
 	case err != nil:
@@ -93,18 +141,39 @@ func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcom
 		}
 		return t.fencedOut(ctx, h, call)
 	}
-	if err := t.tx.Commit(ctx); err != nil {
+	err = t.tx.Commit(ctx)
+	if errors.Is(err, ErrTxConflict) {
+		return t.conflicted(ctx, h, call, out, err)
+	}
+	if err != nil {
 		return t.decide(ctx, h, call, out, err)
 	}
 	t.observe(ctx, h.fence.ID, Event{Kind: EventCompleted, Generation: h.Generation, Status: out.answer.Status, Duration: out.took})
 	return Result{Answer: out.answer}, nil
 }
 
+// conflicted settles work that was rolled back at its commit.
+func (t *transacted) conflicted(ctx context.Context, h *held, call Call, out *outcome, cause error) (Result, error) {
+	out.err = cause
+	if !t.mayRunAgain(h, out) {
+		t.passConflict(out)
+		return t.Guard.settle(ctx, h, call, out)
+	}
+	if ok, err := t.runAgain(ctx, h, out, t.begin); err != nil || !ok {
+		return t.notBegun(ctx, h, call, out, err)
+	}
+	return t.settle(ctx, h, call, out)
+}
+
 // rollBack undoes the effect and then settles the claim outside the
 // transaction. When our rollback fails, the fenced write that follows waits
 // for the row's lock, which the transaction holds for as long as it lives.
 func (t *transacted) rollBack(ctx context.Context, h *held, call Call, out *outcome) (Result, error) {
-	err := t.tx.Rollback(ctx)
+	return t.rolledBack(ctx, h, call, out, t.tx.Rollback(ctx))
+}
+
+// rolledBack is rollBack once the transaction was ended.
+func (t *transacted) rolledBack(ctx context.Context, h *held, call Call, out *outcome, err error) (Result, error) {
 	if errors.Is(err, ErrTxEnded) {
 		return t.ended(ctx, h, call, out, err)
 	}
@@ -116,20 +185,59 @@ func (t *transacted) rollBack(ctx context.Context, h *held, call Call, out *outc
 	return t.Guard.settle(ctx, h, call, out)
 }
 
-// passConflict makes an error of the work, which said nothing else of it, a
-// refusal that invites a retry when the database rolled the work back for the
-// sake of another.
-func (t *transacted) passConflict(out *outcome) {
+// isConflict reports whether the work ended in an error, of which it said
+// nothing else, that the database gave it for the sake of another transaction.
+func (t *transacted) isConflict(out *outcome) bool {
 	var marked *disposedError
-	if out.err == nil || t.conflict == nil || errors.As(out.err, &marked) || !t.conflict(out.err) {
-		return
+	if out.err == nil || errors.As(out.err, &marked) {
+		return false
 	}
-	if _, classified := statusOf(out.err); classified {
+	if errors.Is(out.err, ErrTxConflict) {
+		return true
+	}
+	if t.conflict == nil || !t.conflict(out.err) {
+		return false
+	}
+	_, classified := statusOf(out.err)
+	return !classified
+}
+
+// passConflict makes a conflict a refusal that invites a retry.
+func (t *transacted) passConflict(out *outcome) {
+	if !t.isConflict(out) {
 		return
 	}
 	out.err, out.as = &Error{Status: 503, Code: CodeLedgerUnavailable, RetryAfter: retryAtOnce, Cause: out.err,
 		Message: "The request took no effect, because it met another one in the database. Retry with the same key."}, FailureRelease
 	out.answer = errorAnswer(t.policy.Errors, out.err)
+}
+
+// mayRunAgain reports whether work that met a conflict runs again in the same
+// claim: there is time for it, and it has not been tried too often.
+func (t *transacted) mayRunAgain(h *held, out *outcome) bool {
+	return t.retries > 0 && t.isConflict(out) && time.Since(h.sent) < t.policy.Timeout
+}
+
+// runAgain runs the work in a new transaction.
+func (t *transacted) runAgain(ctx context.Context, h *held, out *outcome, begin func(context.Context, *held) (bool, error)) (bool, error) {
+	t.retries--
+	t.log(ctx, slog.LevelInfo, h.fence.ID, "the handler met another transaction and runs again", slog.Any("error", out.err))
+	if ok, err := begin(context.WithoutCancel(ctx), h); err != nil || !ok {
+		return false, err
+	}
+	*out = outcome{}
+	t.run(ctx, h, out, t.work)
+	return true, nil
+}
+
+// notBegun settles a claim whose work was rolled back and could not begin
+// again.
+func (t *transacted) notBegun(ctx context.Context, h *held, call Call, out *outcome, err error) (Result, error) {
+	if err == nil {
+		return t.fencedOut(ctx, h, call)
+	}
+	t.passConflict(out)
+	return t.Guard.settle(ctx, h, call, out)
 }
 
 // ended completes a claim whose transaction ended behind our back: its effects

@@ -37,6 +37,13 @@ func RunTx(t *testing.T, open func(t *testing.T) TxHarness) {
 // RunTxOf is [RunTx] for transactions of another kind; handle is what the
 // suite does with one.
 func RunTxOf[T any](t *testing.T, handle func(T) Handle, open func(t *testing.T) TxHarnessOf[T]) {
+	var once []txCase
+	t.Run("CanOnce", func(t *testing.T) {
+		once = notOnceCases
+		if _, can := onceOf(open(t).Ledger, handle); can {
+			once = onceCases
+		}
+	})
 	for _, g := range []struct {
 		name  string
 		cases []txCase
@@ -46,6 +53,7 @@ func RunTxOf[T any](t *testing.T, handle func(T) Handle, open func(t *testing.T)
 		{"Ended", endedCases},
 		{"Contexts", txContextCases},
 		{"Races", txRaceCases},
+		{"Once", once},
 	} {
 		t.Run(g.name, func(t *testing.T) {
 			for _, c := range g.cases {
@@ -55,6 +63,7 @@ func RunTxOf[T any](t *testing.T, handle func(T) Handle, open func(t *testing.T)
 						suite: &suite{T: t, ledger: h.Ledger, age: h.Age},
 						tx:    handled[T]{h.Ledger, handle}, db: h.DB, reader: h.Reader,
 					}
+					s.once, _ = onceOf(h.Ledger, handle)
 					s.createEffects()
 					c.run(s)
 				})
@@ -73,6 +82,7 @@ type txCase struct {
 type txSuite struct {
 	*suite
 	tx     runtime.TxLedger[Handle]
+	once   beginOnce // nil where the ledger has none
 	db     *sql.DB
 	reader *sql.DB
 }

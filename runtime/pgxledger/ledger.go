@@ -14,7 +14,7 @@ import (
 	"github.com/idemgen/idemgen/runtime/internal/sqlcore"
 )
 
-// Ledger implements [runtime.TxLedger] and [runtime.OperatorLedger] on a pool
+// Ledger implements [runtime.OnceLedger] and [runtime.OperatorLedger] on a pool
 // of pgx. It keeps no state in sessions and needs one connection at a time, so
 // that a pool of one and a pooler in transaction mode will do: where prepared
 // statements get lost, it stops to prepare. It is safe for concurrent use.
@@ -27,8 +27,8 @@ type Ledger struct {
 type core = sqlcore.Core[DBTX]
 
 var (
-	_ runtime.TxLedger[pgx.Tx] = (*Ledger)(nil)
-	_ runtime.OperatorLedger   = (*Ledger)(nil)
+	_ runtime.OnceLedger[pgx.Tx] = (*Ledger)(nil)
+	_ runtime.OperatorLedger     = (*Ledger)(nil)
 )
 
 // Option configures a [Ledger].

@@ -24,18 +24,20 @@ type Statements = sqlcore.Statements[DBTX]
 
 // Parameters and rows of [Statements].
 type (
-	Claimed        = sqlcore.Claimed
-	InsertParams   = sqlcore.InsertParams
-	ReadParams     = sqlcore.ReadParams
-	ReadRow        = sqlcore.ReadRow
-	TakeOverParams = sqlcore.TakeOverParams
-	ReuseParams    = sqlcore.ReuseParams
-	RenewParams    = sqlcore.RenewParams
-	CompleteParams = sqlcore.CompleteParams
-	FenceParams    = sqlcore.FenceParams
-	SweepParams    = sqlcore.SweepParams
-	CountsRow      = sqlcore.CountsRow
-	EraseParams    = sqlcore.EraseParams
+	Claimed          = sqlcore.Claimed
+	InsertParams     = sqlcore.InsertParams
+	InsertOnceParams = sqlcore.InsertOnceParams
+	InsertOnceRow    = sqlcore.InsertOnceRow
+	ReadParams       = sqlcore.ReadParams
+	ReadRow          = sqlcore.ReadRow
+	TakeOverParams   = sqlcore.TakeOverParams
+	ReuseParams      = sqlcore.ReuseParams
+	RenewParams      = sqlcore.RenewParams
+	CompleteParams   = sqlcore.CompleteParams
+	FenceParams      = sqlcore.FenceParams
+	SweepParams      = sqlcore.SweepParams
+	CountsRow        = sqlcore.CountsRow
+	EraseParams      = sqlcore.EraseParams
 )
 
 // SplitSchema splits an emitted schema into its statements.

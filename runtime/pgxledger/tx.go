@@ -33,20 +33,46 @@ func (l *Ledger) Begin(ctx context.Context, f runtime.Fence, lease time.Duration
 }
 
 func (l *Ledger) begin(ctx context.Context, f runtime.Fence, lease time.Duration) (*tx, bool, error) {
+	// One round trip opens the transaction. What follows is the handler's part,
+	// and the fence's test is the first of it: no snapshot is older.
+	return l.open(ctx, l.Engine.Opening(savepoint, lease), func(ctx context.Context, t *tx) (bool, error) {
+		n, err := l.Statements.Lock(ctx, t.db(), l.FenceParams(f))
+		return n > 0, err
+	})
+}
+
+// BeginOnce implements [runtime.OnceLedger]. The transaction is as that of
+// Begin.
+func (l *Ledger) BeginOnce(ctx context.Context, c runtime.Claim) (begun runtime.OnceTx[pgx.Tx], claimed runtime.Claimed, won bool, err error) {
+	err = l.Retry(ctx, "begin once", func(ctx context.Context, _ int) error {
+		t, ok, err := l.open(ctx, l.Engine.Settings(c.Lease), func(ctx context.Context, t *tx) (won bool, err error) {
+			if claimed, won, err = l.InsertIn(ctx, t.db(), c); err != nil || !won {
+				return false, err
+			}
+			_, err = t.tx.Exec(ctx, "SAVEPOINT "+savepoint)
+			return err == nil, err
+		})
+		if ok {
+			begun, won = t, true
+		}
+		return err
+	})
+	return begun, claimed, won && err == nil, err
+}
+
+// open opens a transaction with settings and a first write of ours.
+func (l *Ledger) open(ctx context.Context, settings string, first func(context.Context, *tx) (bool, error)) (*tx, bool, error) {
 	conn, err := l.pool.Acquire(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	// One round trip opens the transaction. What follows is the handler's part,
-	// and the fence's test is the first of it: no snapshot is older.
-	begun, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; " + l.Engine.Opening(savepoint, lease)})
+	begun, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; " + settings})
 	if err != nil {
 		conn.Release()
 		return nil, false, err
 	}
 	t := &tx{ledger: l, conn: conn, tx: begun}
-	n, err := l.Statements.Lock(ctx, t.db(), l.FenceParams(f))
-	if err != nil || n == 0 {
+	if ok, err := first(ctx, t); err != nil || !ok {
 		// What is left of it is undone with the connection at the latest.
 		begun.Rollback(ctx)
 		conn.Release()
@@ -95,7 +121,18 @@ func (t *tx) Commit(ctx context.Context) error {
 	ctx, cancel := t.limited(ctx)
 	defer cancel()
 	defer t.conn.Release()
-	return t.ledger.Engine.Classify(t.tx.Commit(ctx))
+	return t.ledger.Engine.ClassifyCommit(t.tx.Commit(ctx))
+}
+
+// Undo implements [runtime.OnceTx].
+func (t *tx) Undo(ctx context.Context) error {
+	for _, statement := range []string{"ROLLBACK TO SAVEPOINT ", "RELEASE SAVEPOINT "} {
+		if err := t.onSavepoint(ctx, statement); err != nil {
+			return err
+		}
+	}
+	t.released = true
+	return nil
 }
 
 // Rollback implements [runtime.Tx].

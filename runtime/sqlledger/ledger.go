@@ -11,7 +11,7 @@ import (
 	"github.com/idemgen/idemgen/runtime/internal/sqlcore"
 )
 
-// Ledger implements [runtime.TxLedger] and [runtime.OperatorLedger] on
+// Ledger implements [runtime.OnceLedger] (on MySQL [runtime.TxLedger] alone) and [runtime.OperatorLedger] on
 // database/sql. It is safe for concurrent use. Emitted ledgers construct it.
 type Ledger struct {
 	*core
@@ -21,8 +21,8 @@ type Ledger struct {
 type core = sqlcore.Core[DBTX]
 
 var (
-	_ runtime.TxLedger[*sql.Tx] = (*Ledger)(nil)
-	_ runtime.OperatorLedger    = (*Ledger)(nil)
+	_ runtime.OnceLedger[*sql.Tx] = (*Ledger)(nil)
+	_ runtime.OperatorLedger      = (*Ledger)(nil)
 )
 
 // Option configures a [Ledger].

@@ -29,6 +29,32 @@ func (l *Ledger) Begin(ctx context.Context, f runtime.Fence, lease time.Duration
 }
 
 func (l *Ledger) begin(ctx context.Context, f runtime.Fence, lease time.Duration) (*tx, bool, error) {
+	return l.open(ctx, lease, func(ctx context.Context, begun *sql.Tx) (bool, error) {
+		n, err := l.Statements.Lock(ctx, begun, l.FenceParams(f))
+		return n > 0, err
+	})
+}
+
+// BeginOnce implements [runtime.OnceLedger]. The transaction keeps one
+// connection until it ends.
+func (l *Ledger) BeginOnce(ctx context.Context, c runtime.Claim) (begun runtime.OnceTx[*sql.Tx], claimed runtime.Claimed, won bool, err error) {
+	err = l.Retry(ctx, "begin once", func(ctx context.Context, _ int) error {
+		t, ok, err := l.open(ctx, c.Lease, func(ctx context.Context, begun *sql.Tx) (won bool, err error) {
+			claimed, won, err = l.InsertIn(ctx, begun, c)
+			return won, err
+		})
+		if ok {
+			begun, won = t, true
+		}
+		return err
+	})
+	return begun, claimed, won && err == nil, err
+}
+
+// open opens a transaction whose first statement is a write of ours: it locks
+// the row, and on SQLite it makes the transaction the file's writer from the
+// start.
+func (l *Ledger) open(ctx context.Context, lease time.Duration, first func(context.Context, *sql.Tx) (bool, error)) (*tx, bool, error) {
 	conn, err := l.db.Conn(ctx)
 	if err != nil {
 		return nil, false, err
@@ -50,16 +76,14 @@ func (l *Ledger) begin(ctx context.Context, f runtime.Fence, lease time.Duration
 		return nil, false, err
 	}
 	t.tx = begun
-	// The fenced write comes first: it locks the row, and on SQLite it makes
-	// the transaction the file's writer from the start.
-	n, err := l.Statements.Lock(ctx, begun, l.FenceParams(f))
-	if err == nil && n > 0 {
+	ok, err := first(ctx, begun)
+	if err == nil && ok {
 		_, err = begun.ExecContext(ctx, l.Engine.Opening(savepoint, lease))
 	}
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
-	if err != nil || n == 0 {
+	if err != nil || !ok {
 		t.end(begun.Rollback())
 		return nil, false, err
 	}
@@ -95,7 +119,18 @@ func (t *tx) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
 func (t *tx) Commit(context.Context) error {
 	err := t.tx.Commit()
 	t.end(err)
-	return t.ledger.Engine.Classify(err)
+	return t.ledger.Engine.ClassifyCommit(err)
+}
+
+// Undo implements [runtime.OnceTx].
+func (t *tx) Undo(ctx context.Context) error {
+	for _, statement := range []string{"ROLLBACK TO SAVEPOINT ", "RELEASE SAVEPOINT "} {
+		if err := t.onSavepoint(ctx, statement); err != nil {
+			return t.ledger.Engine.SavepointError(err)
+		}
+	}
+	t.released = true
+	return nil
 }
 
 // Rollback implements [runtime.Tx].

@@ -22,7 +22,7 @@ func zoneEndingSummer(end time.Time) string {
 // The suites run while local time means two moments: in the first pass of the
 // hour, and in the second.
 func TestConformanceInADaylightSavingFold(t *testing.T) {
-	off := 0
+	passes, off := 0, 0
 	for name, end := range map[string]time.Duration{"First": 30 * time.Minute, "Second": -30 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			zone := zoneEndingSummer(time.Now().Add(end))
@@ -32,7 +32,7 @@ func TestConformanceInADaylightSavingFold(t *testing.T) {
 				"SELECT now()::timestamp AT TIME ZONE current_setting('TimeZone') = now()").Scan(&same); err != nil {
 				t.Fatal(err)
 			}
-			if !same {
+			if passes++; !same {
 				off++
 			}
 			each(t, func(t *testing.T, d driver) {
@@ -41,7 +41,7 @@ func TestConformanceInADaylightSavingFold(t *testing.T) {
 			})
 		})
 	}
-	if off == 0 {
+	if passes == 2 && off == 0 {
 		t.Error("local time tells the two hours apart, so the test shows nothing")
 	}
 }

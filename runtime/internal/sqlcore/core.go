@@ -47,12 +47,16 @@ func (l *Core[DB]) Conflict(err error) bool {
 // Insert implements [runtime.Ledger].
 func (l *Core[DB]) Insert(ctx context.Context, c runtime.Claim) (runtime.Claimed, bool, error) {
 	return l.claim(ctx, "insert", c, func(ctx context.Context) (Claimed, error) {
-		return l.Statements.Insert(ctx, l.Writer, InsertParams{
-			Principal: c.Principal, Scope: c.Scope, Key: c.Key,
-			Operation: c.Operation, Policy: c.Policy, Fingerprint: c.Fingerprint[:], Owner: c.Owner[:],
-			LeaseMs: c.Lease.Milliseconds(), RetainMs: c.Retain.Milliseconds(), GoneMs: c.Gone.Milliseconds(),
-		})
+		return l.Statements.Insert(ctx, l.Writer, insertParams(c))
 	})
+}
+
+func insertParams(c runtime.Claim) InsertParams {
+	return InsertParams{
+		Principal: c.Principal, Scope: c.Scope, Key: c.Key,
+		Operation: c.Operation, Policy: c.Policy, Fingerprint: c.Fingerprint[:], Owner: c.Owner[:],
+		LeaseMs: c.Lease.Milliseconds(), RetainMs: c.Retain.Milliseconds(), GoneMs: c.Gone.Milliseconds(),
+	}
 }
 
 // Read implements [runtime.Ledger].

@@ -24,6 +24,11 @@ type Engine struct {
 	// OpenTx are settings that a handler's transaction makes for itself when
 	// it is opened with a lease: statements that end with "; ". Nil makes none.
 	OpenTx func(lease time.Duration) string
+	// Once says that a claim may be made inside a handler's transaction.
+	Once bool
+	// Aborted reports whether an error of a COMMIT says that the database
+	// rolled back instead, for the sake of another transaction. Nil: never.
+	Aborted func(error) bool
 }
 
 // Class is what an error of a statement means for the next attempt.
@@ -100,12 +105,24 @@ func (e Engine) Classify(err error) error {
 	return fmt.Errorf("idemgen: ledger: %w", err)
 }
 
+// ClassifyCommit is Classify for the error of a COMMIT.
+func (e Engine) ClassifyCommit(err error) error {
+	if err != nil && e.Aborted != nil && e.Aborted(err) {
+		return fmt.Errorf("%w: %w", runtime.ErrTxConflict, err)
+	}
+	return e.Classify(err)
+}
+
 // Opening is what opens a handler's transaction: the engine's settings, then
 // the savepoint of that name.
 func (e Engine) Opening(savepoint string, lease time.Duration) string {
-	statement := "SAVEPOINT " + savepoint
-	if e.OpenTx != nil {
-		statement = e.OpenTx(lease) + statement
+	return e.Settings(lease) + "SAVEPOINT " + savepoint
+}
+
+// Settings are the engine's settings for a handler's transaction.
+func (e Engine) Settings(lease time.Duration) string {
+	if e.OpenTx == nil {
+		return ""
 	}
-	return statement
+	return e.OpenTx(lease)
 }

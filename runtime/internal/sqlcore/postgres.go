@@ -8,7 +8,14 @@ import (
 )
 
 // Postgres is PostgreSQL through any driver whose errors tell their SQLSTATE.
-var Postgres = Engine{Class: postgresClass, OpenTx: idleLimit}
+var Postgres = Engine{Class: postgresClass, OpenTx: idleLimit, Once: true, Aborted: postgresAborted}
+
+// postgresAborted knows serialization failures and deadlocks, which leave
+// nothing of a transaction.
+func postgresAborted(err error) bool {
+	var with interface{ SQLState() string }
+	return errors.As(err, &with) && (with.SQLState() == "40001" || with.SQLState() == "40P01")
+}
 
 // idleLimit makes the server end a transaction that sits idle for longer than
 // the lease, so that a paused or half-open owner frees its row. The setting

@@ -45,6 +45,15 @@ func (s statements) Insert(ctx context.Context, db pgxledger.DBTX, p pgxledger.I
 	return pgxledger.Claimed(row), err
 }
 
+func (s statements) InsertOnce(ctx context.Context, db pgxledger.DBTX, p pgxledger.InsertOnceParams) (pgxledger.InsertOnceRow, error) {
+	row, err := s.q.InsertOnce(ctx, db, InsertOnceParams{
+		Principal: []byte(p.Principal), Scope: []byte(p.Scope), Key: []byte(p.Key), Gate: p.Gate,
+		Operation: p.Operation, Policy: p.Policy, Fingerprint: p.Fingerprint, Owner: p.Owner,
+		LeaseMs: p.LeaseMs, RetainMs: p.RetainMs, GoneMs: p.GoneMs,
+	})
+	return pgxledger.InsertOnceRow(row), err
+}
+
 func (s statements) Read(ctx context.Context, db pgxledger.DBTX, p pgxledger.ReadParams) (pgxledger.ReadRow, error) {
 	row, err := s.q.Read(ctx, db, ReadParams{Principal: []byte(p.Principal), Scope: []byte(p.Scope), Key: []byte(p.Key)})
 	return pgxledger.ReadRow(row), err
