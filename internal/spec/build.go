@@ -77,10 +77,10 @@ func (b *builder) api(in *DraftInterface) {
 		return
 	}
 	api := &API{Name: in.Name, Pos: in.Pos, Profile: "default"}
-	if profile := of.API.Profile; profile.given() && !of.broken["api"] {
+	if profile := of.API.Profile; profile.given() && !of.isBroken("api.Profile") {
 		api.Profile = profile.V
 	}
-	prefixGood := !of.broken["api"]
+	prefixGood := !of.isBroken("api.Prefix")
 	if prefix := of.API.Prefix; prefix.given() && prefixGood {
 		api.Prefix = prefix.V
 		if reason := checkPrefix(prefix.V); reason != "" {

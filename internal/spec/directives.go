@@ -2,6 +2,7 @@ package spec
 
 import (
 	"go/token"
+	"strings"
 	"time"
 
 	"github.com/idemgen/idemgen/runtime"
@@ -50,9 +51,17 @@ type arguments struct {
 
 	// at is where each directive stands.
 	at map[string]token.Position
-	// broken names the directives in which a problem was found: what follows
-	// from their values is not checked.
+	// broken names the directives, such as lease, and the single arguments,
+	// such as lease.Timeout, in which a problem was found: what follows from
+	// their values is not checked. An argument is named as its field is.
 	broken map[string]bool
+}
+
+// isBroken reports whether an argument, or the directive that it belongs to,
+// could not be read, so that its value is not what the user meant.
+func (a *arguments) isBroken(argument string) bool {
+	directive, _, _ := strings.Cut(argument, ".")
+	return a.broken[argument] || a.broken[directive]
 }
 
 // Value is one argument.

@@ -80,7 +80,7 @@ func (e *endpointBuilder) route() {
 	}
 	e.endpoint.Method = method.V
 	e.endpoint.Pattern = e.api.Prefix + pattern.V
-	good := e.prefixGood && !e.args.broken["endpoint"]
+	good := e.prefixGood && !e.args.isBroken("endpoint.Name")
 	if reason := checkMethod(method.V); reason != "" {
 		e.report(method.Pos, CodeMethod, nil, "idem:endpoint: %s", reason)
 		good = false

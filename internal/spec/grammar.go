@@ -38,7 +38,8 @@ type argumentGrammar struct {
 	required  bool
 	preset    string
 	help      string
-	field     int // in the struct of the directive
+	field     int    // in the struct of the directive
+	name      string // of that field
 	remaining bool
 }
 
@@ -75,6 +76,7 @@ func readArgument(field reflect.StructField, index int) argumentGrammar {
 		preset:   tag.Get("default"),
 		help:     tag.Get("help"),
 		field:    index,
+		name:     field.Name,
 	}
 	a.key, _ = strings.CutSuffix(a.arg, "=")
 	if a.key == a.arg {
@@ -140,9 +142,12 @@ func parseArguments(directives []Directive, here place) (*arguments, Problems) {
 		}
 		p := wordParser{grammar: g, into: reflect.ValueOf(parsed).Elem().Field(g.field)}
 		p.parse(d)
-		if len(p.problems) > 0 || d.Spoilt {
+		problems = append(problems, p.problems...)
+		if p.unclear || d.Spoilt {
 			parsed.broken[d.Name] = true
-			problems = append(problems, p.problems...)
+		}
+		for _, a := range p.broken {
+			parsed.broken[d.Name+"."+a] = true
 		}
 	}
 	return parsed, problems
@@ -163,9 +168,25 @@ type wordParser struct {
 	keyed    bool   // a key=value has been read
 	listKey  string // the last key=value that was a list
 	stray    bool   // a word that does not belong has been reported
+	// broken are the arguments whose values could not be read, and unclear
+	// says that a problem is not about one argument.
+	broken  []string
+	unclear bool
 }
 
+// reportArgument reports a problem with the value of one argument.
+func (p *wordParser) reportArgument(a argumentGrammar, pos token.Position, code Code, other *Other, format string, args ...any) {
+	p.broken = append(p.broken, a.name)
+	p.add(pos, code, other, format, args...)
+}
+
+// report reports a problem that leaves it open what the directive says.
 func (p *wordParser) report(pos token.Position, code Code, other *Other, format string, args ...any) {
+	p.unclear = true
+	p.add(pos, code, other, format, args...)
+}
+
+func (p *wordParser) add(pos token.Position, code Code, other *Other, format string, args ...any) {
 	message := "idem:" + p.grammar.name + ": " + fmt.Sprintf(format, args...)
 	p.problems = append(p.problems, Problem{Pos: pos, Code: code, Message: message, Other: other})
 }
@@ -220,11 +241,11 @@ func (p *wordParser) keyValue(word Word) {
 	}
 	a := p.grammar.arguments[i]
 	if first, again := p.given(a); again {
-		p.report(word.Pos, CodeRepeated, &Other{first, "the first one is"}, "%s= is given twice", word.Key)
+		p.reportArgument(a, word.Pos, CodeRepeated, &Other{first, "the first one is"}, "%s= is given twice", word.Key)
 		return
 	}
 	if word.Text == "" {
-		p.report(word.Pos, CodeMissing, nil, "%s= is empty: write %s=value without a space, or leave it out", word.Key, word.Key)
+		p.reportArgument(a, word.Pos, CodeMissing, nil, "%s= is empty: write %s=value without a space, or leave it out", word.Key, word.Key)
 		// What follows is most likely the value.
 		p.stray = true
 		return
@@ -281,7 +302,7 @@ func (p *wordParser) set(a argumentGrammar, word Word) (list bool) {
 	if !list {
 		if p.allowed(a, word.Text, word.Pos) {
 			if err := a.read(value, word.Text); err != nil {
-				p.report(word.Pos, codeOf(err), nil, "%s", err)
+				p.reportArgument(a, word.Pos, codeOf(err), nil, "%s", err)
 			}
 		}
 		return false
@@ -289,7 +310,7 @@ func (p *wordParser) set(a argumentGrammar, word Word) (list bool) {
 	for _, item := range word.items() {
 		switch {
 		case item.Text == "":
-			p.report(item.Pos, CodeMissing, nil, "an item of the list is empty")
+			p.reportArgument(a, item.Pos, CodeMissing, nil, "an item of the list is empty")
 		case p.allowed(a, item.Text, item.Pos):
 			*items = append(*items, item)
 		}
@@ -301,14 +322,14 @@ func (p *wordParser) set(a argumentGrammar, word Word) (list bool) {
 func (p *wordParser) allowed(a argumentGrammar, text string, pos token.Position) bool {
 	switch {
 	case len(a.one) > 0 && !slices.Contains(a.one, text) && a.key != "":
-		p.report(pos, CodeValue, nil, "%q is not a value of %s%s", text, a.arg, didYouMean(text, a.one))
+		p.reportArgument(a, pos, CodeValue, nil, "%q is not a value of %s%s", text, a.arg, didYouMean(text, a.one))
 	case len(a.one) > 0 && !slices.Contains(a.one, text):
-		p.report(pos, CodeValue, nil, "%q is none of its words%s", text, didYouMean(text, a.one))
+		p.reportArgument(a, pos, CodeValue, nil, "%q is none of its words%s", text, didYouMean(text, a.one))
 	case slices.Contains(a.later, text):
 		built := slices.DeleteFunc(slices.Clone(a.one), func(s string) bool { return slices.Contains(a.later, s) })
-		p.report(pos, CodeNotBuilt, nil, "%s%s is not built yet in this release: use %s", keyEquals(a.key), text, orList(built))
+		p.reportArgument(a, pos, CodeNotBuilt, nil, "%s%s is not built yet in this release: use %s", keyEquals(a.key), text, orList(built))
 	case a.form == "header" && !isToken(text):
-		p.report(pos, CodeValue, nil, "%q is not a header name", text)
+		p.reportArgument(a, pos, CodeValue, nil, "%q is not a header name", text)
 	default:
 		return true
 	}

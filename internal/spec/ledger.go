@@ -42,23 +42,24 @@ func resolveLedger(d *Draft, a *arguments) (*Ledger, Problems) {
 	}
 	if driver := a.Ledger.Driver; driver.given() {
 		ledger.Driver = driver.V
-		if driver.V == "pgx" && !slices.Equal(ledger.Engines, []string{"postgres"}) {
+		if driver.V == "pgx" && !a.isBroken("ledger.Engine") && !slices.Equal(ledger.Engines, []string{"postgres"}) {
 			report(driver.Pos, CodeLedger, "driver=pgx is for engine=postgres alone: use driver=sql")
 		}
 	}
-	if dir := a.Ledger.Dir; dir.given() {
+	if dir := a.Ledger.Dir; dir.given() && !a.isBroken("ledger.Dir") {
 		ledger.Dir = path.Clean(dir.V)
 		if reason := checkDir(d, dir.V); reason != "" {
 			report(dir.Pos, CodeLedger, "folder %q %s", dir.V, reason)
 		}
 	}
-	if table := a.Ledger.Table; table.given() {
+	if table := a.Ledger.Table; table.given() && !a.isBroken("ledger.Table") {
 		ledger.Table = table.V
 		if err := CheckTable(table.V, ledger.Engines...); err != nil {
 			report(table.Pos, CodeLedger, "%s", err)
 		}
 	}
-	if len(problems) > 0 {
+	partly := a.isBroken("ledger.Engine") || a.isBroken("ledger.Driver") || a.isBroken("ledger.Dir") || a.isBroken("ledger.Table")
+	if len(problems) > 0 || partly {
 		return nil, problems
 	}
 	return ledger, nil

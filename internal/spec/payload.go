@@ -14,7 +14,7 @@ func (e *endpointBuilder) status() {
 		e.endpoint.Status = http.StatusNoContent
 	}
 	status := e.args.Endpoint.Status
-	if !status.given() || e.args.broken["endpoint"] {
+	if !status.given() || e.args.isBroken("endpoint.Status") {
 		return
 	}
 	e.endpoint.Status = status.V
@@ -82,7 +82,7 @@ func (e *endpointBuilder) pathFields(reader fieldReader, names []string) bool {
 // seenHeaders checks that the handler sees no header that the fingerprint does
 // not: it could act on a difference between a request and its retry.
 func (e *endpointBuilder) seenHeaders(reader fieldReader) {
-	if broken("fingerprint", e.of, e.args) {
+	if broken("fingerprint.Headers", e.of, e.args) {
 		return
 	}
 	for _, field := range reader.fields {
@@ -120,7 +120,7 @@ func (e *endpointBuilder) output() {
 	if way, part := unwritable(root); part != nil {
 		e.report(e.signature.outPos, CodeJSON, nil, "%s: encoding/json cannot write %s of the result %s, it is %s: tag it json:\"-\"", e.method.Name, way, typeText(root, reader.pkg), typeText(part, reader.pkg))
 	}
-	if broken("response", e.of, e.args) {
+	if broken("response.Replay", e.of, e.args) {
 		return
 	}
 	for _, field := range reader.fields {

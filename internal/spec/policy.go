@@ -37,18 +37,18 @@ type resolution struct {
 	failureByShape bool
 }
 
-// fieldDirectives names the directive that sets a field of the policy.
-var fieldDirectives = map[string]string{
-	"Operation": "endpoint",
-	"KeyHeader": "key", "KeyOptional": "key", "KeySyntax": "key", "KeyMax": "key",
-	"Fingerprint": "fingerprint",
-	"RequestMax":  "request",
-	"ResponseMax": "response", "Replay": "response",
-	"Lease": "lease", "Timeout": "lease", "Renew": "lease",
-	"Retain": "retain", "Sweep": "retain", "Gone": "retain",
-	"Scope":    "scope",
-	"Mismatch": "on", "Failure": "on", "Wait": "on",
-	"Errors": "api", "ReplayMarker": "api",
+// fieldArguments names the argument that sets a field of the policy.
+var fieldArguments = map[string]string{
+	"Operation": "endpoint.Name",
+	"KeyHeader": "key.Header", "KeyOptional": "key.Presence", "KeySyntax": "key.Syntax", "KeyMax": "key.Max",
+	"Fingerprint": "fingerprint.Headers",
+	"RequestMax":  "request.Max",
+	"ResponseMax": "response.Max", "Replay": "response.Replay",
+	"Lease": "lease.Lease", "Timeout": "lease.Timeout", "Renew": "lease.Renew",
+	"Retain": "retain.Retain", "Sweep": "retain.Sweep", "Gone": "retain.Gone",
+	"Scope":    "scope.Scope",
+	"Mismatch": "on.Mismatch", "Failure": "on.Failure", "Wait": "on.Wait",
+	"Errors": "api.Errors", "ReplayMarker": "api.Profile",
 }
 
 // fieldPartners names the other field that a rule about a field looks at.
@@ -63,7 +63,7 @@ func resolvePolicy(ofInterface, ofMethod *arguments, transaction bool) *resoluti
 	r.policy.Replay = slices.Clone(r.policy.Replay)
 	r.policy.Fingerprint.Headers = slices.Clone(r.policy.Fingerprint.Headers)
 	if profile := ofInterface.API.Profile; profile.given() {
-		for field := range fieldDirectives {
+		for field := range fieldArguments {
 			if field != "Operation" {
 				r.origins[field] = origin{level: byProfile, pos: profile.Pos}
 			}
@@ -158,9 +158,11 @@ func headerItems(items []Item) []Item {
 func (r *resolution) problems(ofInterface, ofMethod *arguments) Problems {
 	var problems Problems
 	for _, found := range r.policy.Problems() {
-		directive := fieldDirectives[found.Field]
+		argument := fieldArguments[found.Field]
+		directive, _, _ := strings.Cut(argument, ".")
 		partner := fieldPartners[found.Field]
-		if broken(directive, ofInterface, ofMethod) || broken(fieldDirectives[partner], ofInterface, ofMethod) {
+		partnerBroken := broken(fieldArguments[partner], ofInterface, ofMethod) && r.partnerMatters(found)
+		if broken(argument, ofInterface, ofMethod) || partnerBroken {
 			continue
 		}
 		pos, other := r.blame(found, partner)
@@ -177,10 +179,9 @@ func (r *resolution) problems(ofInterface, ofMethod *arguments) Problems {
 	return problems
 }
 
-// broken reports whether a directive could not be read, so that its values are
-// not what the user meant.
-func broken(directive string, places ...*arguments) bool {
-	return slices.ContainsFunc(places, func(a *arguments) bool { return a.broken[directive] })
+// broken reports whether an argument is broken in one of several places.
+func broken(argument string, places ...*arguments) bool {
+	return slices.ContainsFunc(places, func(a *arguments) bool { return a.isBroken(argument) })
 }
 
 // blame finds the argument that breaks a rule, and the argument that it
