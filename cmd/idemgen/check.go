@@ -11,11 +11,12 @@ import (
 
 // checkCommand compares what stands with what would be generated.
 func (a *app) checkCommand() *cobra.Command {
-	return &cobra.Command{
+	return a.acceptFlag(&cobra.Command{
 		Use:   "check [packages]",
 		Short: "Say whether the generated files are what the source says",
 		Long: `Check generates in memory, compares with the files that stand, and changes
 nothing. Line ends do not count. Differences are printed as unified diffs.
+Changes that need -accept are refused as they are without check.
 
 It exits with 0 when all files are the same, 1 when one differs, is missing or
 is no longer asked for, and 2 on any trouble.`,
@@ -37,7 +38,7 @@ is no longer asked for, and 2 on any trouble.`,
 			}
 			return nil
 		},
-	}
+	})
 }
 
 // checkError is an error of a check: whether files differ is not known.

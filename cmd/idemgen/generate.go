@@ -10,7 +10,7 @@ import (
 
 // generateCommand generates; it is what idemgen does without a command.
 func (a *app) generateCommand() *cobra.Command {
-	return &cobra.Command{
+	return a.acceptFlag(&cobra.Command{
 		Use:   "idemgen [packages]",
 		Short: "Make annotated endpoints safe to retry",
 		Long: `Idemgen generates HTTP wrappers and ledger packages from interfaces with //idem:
@@ -18,6 +18,10 @@ directives, for the packages that are named as for go build (default: the one
 in the current directory). It writes all files or none, removes what it once
 generated and nobody asks for any more, and touches no file that it has not
 written. On success it is silent.
+
+Another scope, or another operation name under scope operation, than those in
+the generated file that stands is refused: retries in flight would run again.
+Take such a change with -accept, by hand and once, when none are in flight.
 
 It exits with 0 on success, 1 when the sources break rules, and 2 on any other
 trouble.`,
@@ -42,7 +46,7 @@ trouble.`,
 			}
 			return nil
 		},
-	}
+	})
 }
 
 // withSuggestion adds to an error that a package may have been meant as a

@@ -3,8 +3,8 @@
 //
 // Usage:
 //
-//	idemgen [-C dir] [-tags list] [-json] [-v] [packages]
-//	idemgen check [-C dir] [-tags list] [-json] [packages]
+//	idemgen [-C dir] [-tags list] [-json] [-v] [-accept] [packages]
+//	idemgen check [-C dir] [-tags list] [-json] [-accept] [packages]
 //	idemgen explain [-C dir] [-tags list] [-json] [packages]
 //	idemgen vet [-C dir] [-tags list] [-json] [packages]
 //	idemgen init [-C dir] [dir]
@@ -30,6 +30,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/idemgen/idemgen/internal/generate"
+	"github.com/idemgen/idemgen/internal/source"
 	"github.com/idemgen/idemgen/internal/spec"
 	"github.com/idemgen/idemgen/internal/vet"
 )
@@ -76,6 +77,7 @@ type app struct {
 	stdout, stderr io.Writer
 	dir, tags      string
 	verbose, json  bool
+	accept         bool
 }
 
 // root is the command line.
@@ -98,11 +100,24 @@ func (a *app) root() *cobra.Command {
 // generate makes the result that a command works from.
 func (a *app) generate(ctx context.Context, patterns []string) (*generate.Result, error) {
 	defer a.progress("generating", patterns)()
-	return generate.Generate(ctx, a.config(), patterns...)
+	result, err := generate.Generate(ctx, generate.Config{Config: a.config(), Accept: a.accept}, patterns...)
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range result.Notes {
+		a.printTrouble(errors.New(note))
+	}
+	return result, nil
 }
 
 // config is how the packages are loaded.
-func (a *app) config() generate.Config { return generate.Config{Dir: a.dir, Tags: a.tags} }
+func (a *app) config() source.Config { return source.Config{Dir: a.dir, Tags: a.tags} }
+
+// acceptFlag gives a command the flag -accept.
+func (a *app) acceptFlag(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().BoolVar(&a.accept, "accept", false, "take changes that make retries in flight run again")
+	return cmd
+}
 
 // usageError is a command line that makes no sense.
 type usageError struct {
@@ -147,7 +162,7 @@ func spelledOut(args []string) []string {
 			return append(spelled, args[i:]...)
 		}
 		switch name, _, _ := strings.Cut(arg, "="); name {
-		case "-tags", "-json", "-form", "-table":
+		case "-tags", "-json", "-accept", "-form", "-table":
 			arg = "-" + arg
 		}
 		spelled = append(spelled, arg)

@@ -15,9 +15,13 @@ import (
 	"github.com/idemgen/idemgen/templates"
 )
 
-// Config says how packages are loaded. Its zero value loads from the current
-// directory with the environment of this process.
-type Config = source.Config
+// Config says how packages are loaded and generated. Its zero value loads from
+// the current directory with the environment of this process.
+type Config struct {
+	source.Config
+	// Accept takes changes that make retries in flight run again.
+	Accept bool
+}
 
 // Result is what a run wants to stand on disk. Paths are absolute.
 type Result struct {
@@ -25,6 +29,8 @@ type Result struct {
 	Files map[string][]byte
 	// Stale are files of idemgen's own that nothing asks for any more, sorted.
 	Stale []string
+	// Notes are for readers: what could not be checked.
+	Notes []string
 
 	dir string // what readers take names to be relative to
 }
@@ -46,7 +52,7 @@ func (r *Result) Name(file string) string {
 // that is not idemgen's own stands where output belongs. It holds the problems
 // of all packages; there is no result for some of them.
 func Generate(ctx context.Context, cfg Config, patterns ...string) (*Result, error) {
-	packages, err := source.Load(ctx, cfg, patterns...)
+	packages, err := source.Load(ctx, cfg.Config, patterns...)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +67,9 @@ func Generate(ctx context.Context, cfg Config, patterns ...string) (*Result, err
 	for _, p := range packages {
 		if err := r.generate(p); err != nil {
 			return nil, err
+		}
+		if !cfg.Accept {
+			r.acceptable(p)
 		}
 	}
 	for _, folder := range slices.Sorted(maps.Keys(r.ledgers)) {

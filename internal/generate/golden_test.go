@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"golang.org/x/tools/txtar"
 
+	"github.com/idemgen/idemgen/internal/source"
 	"github.com/idemgen/idemgen/internal/spec"
 	"github.com/idemgen/idemgen/templates"
 )
@@ -116,6 +117,11 @@ func goEnv() []string {
 	return append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off", "GOSUMDB=off", "GOTOOLCHAIN=local")
 }
 
+// moduleConfig is how a module of newModule is generated.
+func moduleConfig(module string) Config {
+	return Config{Config: source.Config{Dir: module, Env: goEnv()}}
+}
+
 func writeFile(t *testing.T, file, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -155,7 +161,7 @@ func TestGolden(t *testing.T) {
 	for _, c := range cases {
 		c.input(t, filepath.Join(module, c.name))
 	}
-	result, err := Generate(context.Background(), Config{Dir: module, Tags: "special", Env: goEnv()}, "./...")
+	result, err := Generate(context.Background(), Config{Config: source.Config{Dir: module, Tags: "special", Env: goEnv()}}, "./...")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +228,7 @@ func TestProblems(t *testing.T) {
 			module := newModule(t)
 			c.input(t, module)
 			before := tree(t, module)
-			_, err := Generate(context.Background(), Config{Dir: module, Env: goEnv()}, "./...")
+			_, err := Generate(context.Background(), moduleConfig(module), "./...")
 			problems, ok := err.(spec.Problems)
 			if !ok {
 				t.Fatalf("got %v, want problems", err)

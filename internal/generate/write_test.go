@@ -40,7 +40,7 @@ func generated(t *testing.T, module string, patterns ...string) []string {
 
 func mustGenerate(t *testing.T, module string, patterns ...string) *Result {
 	t.Helper()
-	result, err := Generate(context.Background(), Config{Dir: module, Env: goEnv()}, patterns...)
+	result, err := Generate(context.Background(), moduleConfig(module), patterns...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestConflictMarkers(t *testing.T) {
 func refusal(t *testing.T, module string) string {
 	t.Helper()
 	before := tree(t, module)
-	_, err := Generate(context.Background(), Config{Dir: module, Env: goEnv()}, "./...")
+	_, err := Generate(context.Background(), moduleConfig(module), "./...")
 	problems, ok := err.(spec.Problems)
 	if !ok {
 		t.Fatalf("got %v, want problems", err)

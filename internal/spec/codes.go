@@ -80,6 +80,11 @@ const (
 	CodeForeign     Code = "IDEM083"
 )
 
+// Changes of what was generated before.
+const (
+	CodeNotAccepted Code = "IDEM090"
+)
+
 // Rule is one row of the table of rules.
 type Rule struct {
 	Code Code
@@ -138,5 +143,6 @@ func Rules() []Rule {
 		{CodeUnnamable, "Generated code can name the types that it uses."},
 		{CodePredeclared, "The package does not hide a predeclared identifier that generated code uses."},
 		{CodeForeign, "What stands where output belongs is idemgen's own: nothing else is overwritten."},
+		{CodeNotAccepted, "Another scope, or another operation name under scope operation, than the generated file that stands has makes retries in flight run again: it is taken with -accept only."},
 	}
 }
