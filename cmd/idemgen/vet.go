@@ -38,7 +38,7 @@ trouble, such as a package that does not compile.`,
 			}
 			for _, f := range findings {
 				if a.json {
-					a.printDiagnostic(diagnostic{File: f.File, Line: f.Line, Col: f.Col, Code: "vet-" + f.Category, Message: f.Message})
+					a.printDiagnostic(diagnostic{File: f.File, Line: f.Line, Col: f.Col, Code: vet.Code(f.Category), Message: f.Message})
 				} else {
 					fmt.Fprintln(a.stderr, f)
 				}

@@ -1,9 +1,11 @@
-package spec
+package spec_test
 
 import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/idemgen/idemgen/internal/spec"
 )
 
 // The table of directives in the README is made from the grammar.
@@ -20,13 +22,13 @@ func TestReadmeTable(t *testing.T) {
 	if !found || !closed {
 		t.Fatalf("README.md has no section between %s and %s", strings.TrimSpace(begin), strings.TrimSpace(end))
 	}
-	if table == HelpTable() {
+	if table == spec.HelpTable() {
 		return
 	}
 	if !*update {
 		t.Fatal("the table of directives in README.md is not what the grammar says; run go test ./internal/spec -run ReadmeTable -update")
 	}
-	if err := os.WriteFile(file, []byte(before+begin+HelpTable()+end+after), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(before+begin+spec.HelpTable()+end+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

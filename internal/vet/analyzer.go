@@ -19,36 +19,41 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// The categories of findings.
-const (
-	CategoryHeader      = "header"      // a header that the fingerprint does not see
-	CategoryKey         = "key"         // the key header, read by hand
-	CategoryBeside      = "beside"      // the database beside the transaction
-	CategoryTransaction = "transaction" // a transaction ended by its handler
-	CategoryOutgoing    = "outgoing"    // an unsafe request without a derived key
-	CategoryContext     = "context"     // a dropped context
-)
-
 // Doc is the documentation of the analyzer.
-const Doc = `find mistakes in handlers of endpoints that idemgen makes safe to retry
+var Doc = doc()
+
+func doc() string {
+	var b strings.Builder
+	b.WriteString(`find mistakes in handlers of endpoints that idemgen makes safe to retry
 
 A handler is a method of a type that implements an annotated interface. The
-analyzer follows the calls that it makes in its own package, and reports
+analyzer follows the calls that it makes in its own package, and asks:
 
-  - a standard handler that reads a request header that is not in the
-    fingerprint's allowlist: two requests that differ in it are one and the same
-    to the ledger. Headers that may not join a fingerprint, such as User-Agent
-    and Traceparent, are not reported;
-  - the key header read by hand, in a package with such handlers;
-  - a handler with a transaction that uses a *sql.DB, *sql.Conn or *pgxpool.Pool
-    beside it, or that ends it;
-  - an outgoing POST, PUT, PATCH or DELETE where no key from runtime.DerivedKey
-    (or runtime.Key) is at hand, with http.Post, or with a client that is seen
-    to have no transport of its own: others may have runtime.Transport;
-  - a context.Background() or context.TODO() that is handed on although the
-    handler's context is in scope. Goroutines and deferred calls may do so.
+`)
+	for _, rule := range Rules() {
+		b.WriteString(wrapped("  - ", rule.Code+": "+rule.Text))
+	}
+	b.WriteString("\nFiles of tests and generated files are not looked at.")
+	return b.String()
+}
 
-Files of tests and generated files are not looked at.`
+// wrapped is an item of a list in lines of at most 80 characters.
+func wrapped(mark, text string) string {
+	var b strings.Builder
+	line := mark
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+			line += word
+		case len(line)+1+len(word) > 80:
+			b.WriteString(line + "\n")
+			line = strings.Repeat(" ", len(mark)) + word
+		default:
+			line += " " + word
+		}
+	}
+	return b.String() + line + "\n"
+}
 
 // Analyzer is the analyzer.
 var Analyzer = &analysis.Analyzer{

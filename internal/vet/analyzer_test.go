@@ -100,5 +100,19 @@ func TestAnalyzer(t *testing.T) {
 	if err != nil || len(archives) == 0 {
 		t.Fatal("no archives", err)
 	}
-	analysistest.Run(t, newModule(t, archives...), Analyzer, "./...")
+	found := map[string]bool{}
+	for _, result := range analysistest.Run(t, newModule(t, archives...), Analyzer, "./...") {
+		for _, d := range result.Diagnostics {
+			found[Code(d.Category)] = true
+		}
+	}
+	for _, rule := range Rules() {
+		if !found[rule.Code] {
+			t.Errorf("no case breaks the rule %s", rule.Code)
+		}
+		delete(found, rule.Code)
+	}
+	if len(found) > 0 {
+		t.Errorf("findings without a rule in the table: %v", found)
+	}
 }
