@@ -32,6 +32,8 @@ func (f *file) policy(api *spec.API, e *spec.Endpoint, names endpointNames) {
 		field("Mismatch", number(int64(p.Mismatch))),
 		field("Failure", f.constant("Failure", string(p.Failure), failures)),
 		field("Wait", f.duration(p.Wait)),
+		field("Once", jen.Lit(p.Once)),
+		field("Retry", number(int64(p.Retry))),
 		field("Errors", f.constant("ErrorForm", string(p.Errors), errorForms)),
 		field("ReplayMarker", jen.Lit(p.ReplayMarker)),
 	}

@@ -157,6 +157,8 @@ var ordersCreatePolicy = runtime.Policy{
 	Mismatch:     422,
 	Failure:      runtime.FailureStore,
 	Wait:         0,
+	Once:         false,
+	Retry:        0,
 	Errors:       runtime.ErrorsProblem,
 	ReplayMarker: "Idempotency-Replayed",
 }
@@ -203,6 +205,8 @@ var ordersCancelPolicy = runtime.Policy{
 	Mismatch:     422,
 	Failure:      runtime.FailureRelease,
 	Wait:         0,
+	Once:         false,
+	Retry:        0,
 	Errors:       runtime.ErrorsProblem,
 	ReplayMarker: "Idempotency-Replayed",
 }
@@ -248,6 +252,8 @@ var ordersUploadPolicy = runtime.Policy{
 	Mismatch:     422,
 	Failure:      runtime.FailureStore,
 	Wait:         0,
+	Once:         false,
+	Retry:        0,
 	Errors:       runtime.ErrorsProblem,
 	ReplayMarker: "Idempotency-Replayed",
 }
@@ -274,6 +280,8 @@ var ordersRefundPolicy = runtime.Policy{
 	Mismatch:     422,
 	Failure:      runtime.FailureStore,
 	Wait:         0,
+	Once:         false,
+	Retry:        0,
 	Errors:       runtime.ErrorsProblem,
 	ReplayMarker: "Idempotency-Replayed",
 }

@@ -64,6 +64,9 @@ func success(e *spec.Endpoint) int {
 // running says what a duplicate of a running request gets.
 func running(p runtime.Policy) string {
 	text := "Retry-After at most " + duration(p.Lease)
+	if p.Once {
+		text = "Retry-After 1s; in the owner's process it first waits its turn, at most " + duration(p.Lease)
+	}
 	if p.Wait > 0 {
 		text += ", but first waits " + duration(p.Wait) + " for the answer"
 	}

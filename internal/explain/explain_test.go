@@ -142,6 +142,7 @@ func TestArgumentsAreDirectives(t *testing.T) {
 			for _, directive := range order {
 				switch directive {
 				case "idem:api":
+				case "idem:commit": // these have no transaction
 				case "idem:endpoint":
 					fmt.Fprintf(&again, "\t//%s %s %s%s\n", directive, e.Method, e.Pattern, lines[directive])
 				default:
@@ -170,7 +171,7 @@ func TestArgumentsAreDirectives(t *testing.T) {
 // must change with it.
 func TestEveryFieldIsExplained(t *testing.T) {
 	explained := func(p runtime.Policy) string {
-		content, err := json.Marshal(explainEndpoint(&spec.Package{}, &spec.Endpoint{Policy: p}))
+		content, err := json.Marshal(explainEndpoint(&spec.Package{}, &spec.Endpoint{Policy: p, Tx: &spec.Transaction{}}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,6 +47,14 @@ func values(e *spec.Endpoint) []Value {
 	l.add("on", "Mismatch", "mismatch="+strconv.Itoa(p.Mismatch))
 	l.add("on", "Failure", "failure="+string(p.Failure))
 	l.add("on", "Wait", "wait="+duration(p.Wait))
+	if l.endpoint.Tx != nil {
+		mode := "twice"
+		if p.Once {
+			mode = "once"
+		}
+		l.add("commit", "Once", mode)
+		l.add("commit", "Retry", "retry="+strconv.Itoa(p.Retry))
+	}
 	return l.values
 }
 

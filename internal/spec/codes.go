@@ -24,7 +24,7 @@ const (
 	CodeRepeated        Code = "IDEM012"
 	CodeMissing         Code = "IDEM013"
 	CodeValue           Code = "IDEM014"
-	CodeNotBuilt        Code = "IDEM015"
+	// IDEM015 was in use before everything was built.
 )
 
 // Interfaces and methods.
@@ -109,7 +109,6 @@ func Rules() []Rule {
 		{CodeRepeated, "An argument is given once."},
 		{CodeMissing, "A required argument is given and is not empty."},
 		{CodeValue, "An argument's value has the argument's type."},
-		{CodeNotBuilt, "The directive or value is part of the design, but is not built yet in this release."},
 		{CodeNoAPI, "Directives stand in an interface with //idem:api."},
 		{CodeUnannotated, "Every method of an annotated interface has an //idem:endpoint."},
 		{CodeNoEndpoints, "An annotated interface has at least one endpoint."},

@@ -25,7 +25,6 @@ import (
 //	          positional word; "words..." for all remaining positional words
 //	value     stands for the value in help texts, where there is no choice
 //	one       the values that there are, separated by spaces
-//	later     those of them that are not built yet; ">0" for every number above 0
 //	form      header: the value, or each item of the list, is a header name
 //	required  true, when it must be given
 //	default   what holds without it, as text for readers
@@ -143,6 +142,6 @@ type onArguments struct {
 }
 
 type commitArguments struct {
-	Mode  Value[string] `arg:"twice|once" one:"twice once" later:"once" default:"twice" help:"claim first, then effects and answer together; or all in one"`
-	Retry Value[int]    `arg:"retry=" value:"TIMES" later:">0" default:"0" help:"how often the handler runs again after a serialization failure"`
+	Mode  Value[string] `arg:"twice|once" one:"twice once" default:"twice" help:"claim first, then effects and answer together; or all in one, on SQLite and PostgreSQL"`
+	Retry Value[int]    `arg:"retry=" value:"TIMES" default:"0" help:"how often the handler runs again, in the same claim, after a deadlock or a serialization failure"`
 }

@@ -186,4 +186,7 @@ func (e *endpointBuilder) commit() {
 	if given && e.signature.usable && e.signature.tx == nil {
 		e.report(pos, CodeTransaction, nil, "idem:commit: %s has no transaction parameter: add one, tx *sql.Tx after ctx, or leave the directive out", e.method.Name)
 	}
+	if mode := e.args.Commit.Mode; mode.V == "once" && e.api.Ledger != nil && slices.Contains(e.api.Ledger.Engines, "mysql") {
+		e.report(mode.Pos, CodeTransaction, nil, "idem:commit: once cannot be had on mysql, where no lock on a key goes with a transaction: use twice, or leave mysql out of idem:ledger")
+	}
 }

@@ -33,7 +33,6 @@ type argumentGrammar struct {
 	key       string // of key=value; "" for positional words
 	value     string // stands for the value in help texts
 	one       []string
-	later     []string
 	form      string
 	required  bool
 	preset    string
@@ -70,7 +69,6 @@ func readArgument(field reflect.StructField, index int) argumentGrammar {
 		arg:      tag.Get("arg"),
 		value:    tag.Get("value"),
 		one:      strings.Fields(tag.Get("one")),
-		later:    strings.Fields(tag.Get("later")),
 		form:     tag.Get("form"),
 		required: tag.Get("required") == "true",
 		preset:   tag.Get("default"),
@@ -302,7 +300,7 @@ func (p *wordParser) set(a argumentGrammar, word Word) (list bool) {
 	if !list {
 		if p.allowed(a, word.Text, word.Pos) {
 			if err := a.read(value, word.Text); err != nil {
-				p.reportArgument(a, word.Pos, codeOf(err), nil, "%s", err)
+				p.reportArgument(a, word.Pos, CodeValue, nil, "%s", err)
 			}
 		}
 		return false
@@ -325,9 +323,6 @@ func (p *wordParser) allowed(a argumentGrammar, text string, pos token.Position)
 		p.reportArgument(a, pos, CodeValue, nil, "%q is not a value of %s%s", text, a.arg, didYouMean(text, a.one))
 	case len(a.one) > 0 && !slices.Contains(a.one, text):
 		p.reportArgument(a, pos, CodeValue, nil, "%q is none of its words%s", text, didYouMean(text, a.one))
-	case slices.Contains(a.later, text):
-		built := slices.DeleteFunc(slices.Clone(a.one), func(s string) bool { return slices.Contains(a.later, s) })
-		p.reportArgument(a, pos, CodeNotBuilt, nil, "%s%s is not built yet in this release: use %s", keyEquals(a.key), text, orList(built))
 	case a.form == "header" && !isToken(text):
 		p.reportArgument(a, pos, CodeValue, nil, "%q is not a header name", text)
 	default:

@@ -15,10 +15,9 @@ type DirectiveHelp struct {
 
 // ArgumentHelp describes one argument of a directive for readers.
 type ArgumentHelp struct {
-	Usage    string // "max=SIZE", "METHOD", "required|optional"
-	Default  string // "" when the argument must be given
-	Help     string
-	NotBuilt []string // values that a later release takes
+	Usage   string // "max=SIZE", "METHOD", "required|optional"
+	Default string // "" when the argument must be given
+	Help    string
 }
 
 // Help describes all directives, in the order in which they are documented.
@@ -28,7 +27,7 @@ func Help() []DirectiveHelp {
 		all[i] = DirectiveHelp{Name: Tool + ":" + d.name, On: string(d.on), Help: d.help}
 		for _, a := range d.arguments {
 			all[i].Arguments = append(all[i].Arguments, ArgumentHelp{
-				Usage: a.usage(), Default: a.preset, Help: a.help, NotBuilt: a.later,
+				Usage: a.usage(), Default: a.preset, Help: a.help,
 			})
 		}
 	}
@@ -66,22 +65,7 @@ func (a ArgumentHelp) markdown() string {
 		text += " (" + a.Default + ")"
 	}
 	text += ": " + a.Help
-	if note := a.later(); note != "" {
-		text += "; " + note
-	}
 	return text
-}
-
-// later says what is not built yet, or "".
-func (a ArgumentHelp) later() string {
-	switch {
-	case len(a.NotBuilt) == 0:
-		return ""
-	case a.NotBuilt[0] == ">0":
-		return "above 0 not built yet"
-	default:
-		return strings.Join(a.NotBuilt, ", ") + " not built yet"
-	}
 }
 
 // HelpText is the help of one directive, with or without "idem:" in its name,
@@ -102,9 +86,6 @@ func HelpText(name string) (string, bool) {
 			fmt.Fprintf(&b, "\n  %s\n        %s\n", a.Usage, a.Help)
 			if a.Default != "" {
 				fmt.Fprintf(&b, "        default: %s\n", a.Default)
-			}
-			if note := a.later(); note != "" {
-				fmt.Fprintf(&b, "        %s\n", note)
 			}
 		}
 		return b.String(), true

@@ -48,12 +48,14 @@ var fieldArguments = map[string]string{
 	"Retain": "retain.Retain", "Sweep": "retain.Sweep", "Gone": "retain.Gone",
 	"Scope":    "scope.Scope",
 	"Mismatch": "on.Mismatch", "Failure": "on.Failure", "Wait": "on.Wait",
+	"Once": "commit.Mode", "Retry": "commit.Retry",
 	"Errors": "api.Errors", "ReplayMarker": "api.Profile",
 }
 
 // fieldPartners names the other field that a rule about a field looks at.
 var fieldPartners = map[string]string{
 	"Timeout": "Lease", "Retain": "Lease", "Fingerprint": "KeyHeader", "Replay": "ReplayMarker",
+	"Wait": "Once",
 }
 
 // resolvePolicy lays the arguments of the interface over the profile, and
@@ -132,6 +134,11 @@ func (r *resolution) apply(a *arguments, at level) {
 	take(r, at, "Mismatch", &p.Mismatch, a.On.Mismatch)
 	take(r, at, "Failure", &p.Failure, a.On.Failure)
 	take(r, at, "Wait", &p.Wait, a.On.Wait)
+	if mode := a.Commit.Mode; mode.given() {
+		p.Once = mode.V == "once"
+		r.origins["Once"] = origin{level: at, pos: mode.Pos}
+	}
+	take(r, at, "Retry", &p.Retry, a.Commit.Retry)
 }
 
 // take sets one field of the policy from its argument, when that is given.

@@ -1,11 +1,9 @@
 package spec
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,46 +12,29 @@ import (
 // read reads text into an argument's value by the value's Go type. Its error
 // quotes the text and states the rule.
 func (a argumentGrammar) read(into reflect.Value, text string) error {
-	above := false // above 0
 	switch v := into.Addr().Interface().(type) {
 	case *int:
 		n, err := strconv.Atoi(text)
 		if err != nil {
 			return fmt.Errorf("%s%q is not a whole number", keyEquals(a.key), text)
 		}
-		*v, above = n, n > 0
+		*v = n
 	case *int64:
 		n, err := parseSize(text)
 		if err != nil {
 			return err
 		}
-		*v, above = n, n > 0
+		*v = n
 	case *time.Duration:
 		d, err := parseDuration(text)
 		if err != nil {
 			return err
 		}
-		*v, above = d, d > 0
+		*v = d
 	default:
 		into.SetString(text)
 	}
-	if above && slices.Contains(a.later, ">0") {
-		return &notBuiltError{fmt.Sprintf("%s%s is not built yet in this release: leave it out", keyEquals(a.key), text)}
-	}
 	return nil
-}
-
-// notBuiltError is about a value that a later release takes.
-type notBuiltError struct{ text string }
-
-func (e *notBuiltError) Error() string { return e.text }
-
-// codeOf is the code of an error of read.
-func codeOf(err error) Code {
-	if later := new(*notBuiltError); errors.As(err, later) {
-		return CodeNotBuilt
-	}
-	return CodeValue
 }
 
 // parseSize reads a size in bytes: a whole number with the unit B, KiB or MiB.

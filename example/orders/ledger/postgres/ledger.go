@@ -44,6 +44,15 @@ func (s statements) Insert(ctx context.Context, db sqlledger.DBTX, p sqlledger.I
 	return sqlledger.Claimed(row), err
 }
 
+func (s statements) InsertOnce(ctx context.Context, db sqlledger.DBTX, p sqlledger.InsertOnceParams) (sqlledger.InsertOnceRow, error) {
+	row, err := s.q.InsertOnce(ctx, db, InsertOnceParams{
+		Principal: []byte(p.Principal), Scope: []byte(p.Scope), Key: []byte(p.Key), Gate: p.Gate,
+		Operation: p.Operation, Policy: p.Policy, Fingerprint: p.Fingerprint, Owner: p.Owner,
+		LeaseMs: p.LeaseMs, RetainMs: p.RetainMs, GoneMs: p.GoneMs,
+	})
+	return sqlledger.InsertOnceRow(row), err
+}
+
 func (s statements) Read(ctx context.Context, db sqlledger.DBTX, p sqlledger.ReadParams) (sqlledger.ReadRow, error) {
 	row, err := s.q.Read(ctx, db, ReadParams{Principal: []byte(p.Principal), Scope: []byte(p.Scope), Key: []byte(p.Key)})
 	return sqlledger.ReadRow(row), err

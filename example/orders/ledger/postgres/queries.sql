@@ -204,6 +204,51 @@ SELECT (CASE
   ELSE 0
 END)::bigint AS held;
 
+-- name: InsertOnce :one
+-- Claims a key that no row holds, inside the transaction that will also carry the
+-- effect and the answer. Nobody else sees the row before that commits, so a
+-- second insert of the key would wait for a whole handler: a lock on the key's
+-- number is tried first, and whoever does not get it is told that another is at
+-- work. The lock ends with the transaction. The number of the table is mixed in,
+-- so that two ledgers in one database do not meet.
+--
+-- The lock limit is for the inserts of other processes that claim by themselves;
+-- it is the session's own again for the handler's statements.
+WITH before AS MATERIALIZED (
+  SELECT
+    current_setting('lock_timeout') AS lock_timeout,
+    pg_try_advisory_xact_lock(sqlc.arg(gate)::bigint # 'idempotency_keys'::regclass::oid::bigint) AS free
+), env AS MATERIALIZED (
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
+  FROM before
+  WHERE before.free
+), inserted AS (
+  INSERT INTO idempotency_keys AS k (
+    principal, scope, key, operation, policy, fingerprint, status, generation, owner,
+    claimed_at, lease_until, expires_at, gone_at, sweep_at, created_at
+  )
+  SELECT
+    sqlc.arg(principal)::bytea, sqlc.arg(scope)::bytea, sqlc.arg(key)::bytea,
+    sqlc.arg(operation)::text, sqlc.arg(policy)::text, sqlc.arg(fingerprint)::bytea,
+    'pending', 1, sqlc.arg(owner)::bytea,
+    env.now,
+    env.now + sqlc.arg(lease_ms)::bigint,
+    env.now + sqlc.arg(lease_ms)::bigint + sqlc.arg(retain_ms)::bigint,
+    env.now + sqlc.arg(lease_ms)::bigint + sqlc.arg(retain_ms)::bigint + sqlc.arg(gone_ms)::bigint,
+    env.now + sqlc.arg(lease_ms)::bigint + sqlc.arg(retain_ms)::bigint,
+    env.now
+  FROM env
+  WHERE env.lock_limit IS NOT NULL
+  ON CONFLICT (principal, scope, key) DO NOTHING
+  RETURNING k.generation, k.claimed_at, k.lease_until, set_config('lock_timeout', (SELECT env.before FROM env), true) AS restored
+)
+SELECT
+  before.free::boolean AS free,
+  coalesce(inserted.generation, 0)::bigint AS generation,
+  coalesce(inserted.claimed_at, 0)::bigint AS claimed_at,
+  coalesce(inserted.lease_until, 0)::bigint AS lease_until
+FROM before LEFT JOIN inserted ON inserted.restored IS NOT NULL;
+
 -- name: CompleteIn :one
 -- Stores the answer inside the handler's transaction, which Lock began. It is
 -- Complete as an insert that meets the row, for the reason given at Lock; here

@@ -337,6 +337,97 @@ func (q *Queries) Insert(ctx context.Context, db DBTX, arg InsertParams) (Insert
 	return i, err
 }
 
+const insertOnce = `-- name: InsertOnce :one
+WITH before AS MATERIALIZED (
+  SELECT
+    current_setting('lock_timeout') AS lock_timeout,
+    pg_try_advisory_xact_lock($1::bigint # 'idempotency_keys'::regclass::oid::bigint) AS free
+), env AS MATERIALIZED (
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
+  FROM before
+  WHERE before.free
+), inserted AS (
+  INSERT INTO idempotency_keys AS k (
+    principal, scope, key, operation, policy, fingerprint, status, generation, owner,
+    claimed_at, lease_until, expires_at, gone_at, sweep_at, created_at
+  )
+  SELECT
+    $2::bytea, $3::bytea, $4::bytea,
+    $5::text, $6::text, $7::bytea,
+    'pending', 1, $8::bytea,
+    env.now,
+    env.now + $9::bigint,
+    env.now + $9::bigint + $10::bigint,
+    env.now + $9::bigint + $10::bigint + $11::bigint,
+    env.now + $9::bigint + $10::bigint,
+    env.now
+  FROM env
+  WHERE env.lock_limit IS NOT NULL
+  ON CONFLICT (principal, scope, key) DO NOTHING
+  RETURNING k.generation, k.claimed_at, k.lease_until, set_config('lock_timeout', (SELECT env.before FROM env), true) AS restored
+)
+SELECT
+  before.free::boolean AS free,
+  coalesce(inserted.generation, 0)::bigint AS generation,
+  coalesce(inserted.claimed_at, 0)::bigint AS claimed_at,
+  coalesce(inserted.lease_until, 0)::bigint AS lease_until
+FROM before LEFT JOIN inserted ON inserted.restored IS NOT NULL
+`
+
+type InsertOnceParams struct {
+	Gate        int64
+	Principal   []byte
+	Scope       []byte
+	Key         []byte
+	Operation   string
+	Policy      string
+	Fingerprint []byte
+	Owner       []byte
+	LeaseMs     int64
+	RetainMs    int64
+	GoneMs      int64
+}
+
+type InsertOnceRow struct {
+	Free       bool
+	Generation int64
+	ClaimedAt  int64
+	LeaseUntil int64
+}
+
+// Claims a key that no row holds, inside the transaction that will also carry the
+// effect and the answer. Nobody else sees the row before that commits, so a
+// second insert of the key would wait for a whole handler: a lock on the key's
+// number is tried first, and whoever does not get it is told that another is at
+// work. The lock ends with the transaction. The number of the table is mixed in,
+// so that two ledgers in one database do not meet.
+//
+// The lock limit is for the inserts of other processes that claim by themselves;
+// it is the session's own again for the handler's statements.
+func (q *Queries) InsertOnce(ctx context.Context, db DBTX, arg InsertOnceParams) (InsertOnceRow, error) {
+	row := db.QueryRowContext(ctx, insertOnce,
+		arg.Gate,
+		arg.Principal,
+		arg.Scope,
+		arg.Key,
+		arg.Operation,
+		arg.Policy,
+		arg.Fingerprint,
+		arg.Owner,
+		arg.LeaseMs,
+		arg.RetainMs,
+		arg.GoneMs,
+	)
+	var i InsertOnceRow
+	err := row.Scan(
+		&i.Free,
+		&i.Generation,
+		&i.ClaimedAt,
+		&i.LeaseUntil,
+	)
+	return i, err
+}
+
 const lock = `-- name: Lock :one
 WITH before AS MATERIALIZED (
   SELECT current_setting('lock_timeout') AS lock_timeout
