@@ -1,0 +1,148 @@
+package sim
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/idemgen/idemgen/runtime"
+)
+
+// documented are the refusals that a guard may give, see docs/problems.md.
+var documented = map[string][]int{
+	runtime.CodeKeyReused:         {422},
+	runtime.CodeKeyInProgress:     {409},
+	runtime.CodeKeyRetry:          {409},
+	runtime.CodeKeyExpired:        {410},
+	runtime.CodeLedgerUnavailable: {503},
+	runtime.CodeOutcomeUnknown:    {503, 500},
+}
+
+// answered checks what a client was told.
+func (c *checker) answered(e *Event, r *requestAccount) {
+	switch {
+	case e.Kind == Cut:
+		if r.outcome != aborting && r.outcome != exiting {
+			c.broken(Documented, "request %d was cut off by no handler", r.n)
+		}
+	case e.Err != nil:
+		c.refused(e, r)
+	case e.Replayed:
+		c.replayed(e, r)
+	case r.run == nil:
+		c.broken(ClaimedRun, "request %d has an answer of its own but never ran", r.n)
+	default:
+		c.ownAnswer(e, r)
+	}
+}
+
+func (c *checker) refused(e *Event, r *requestAccount) {
+	var own *runtime.Error
+	if !errors.As(e.Err, &own) || !slices.Contains(documented[own.Code], own.Status) {
+		c.broken(Documented, "request %d was answered with %v", r.n, e.Err)
+		return
+	}
+	// Who was refused for the sake of another must have met one.
+	var met, differs bool
+	for _, n := range c.row(r.id).claims {
+		met = met || n.request != r
+		differs = differs || n.body != r.body
+	}
+	switch own.Code {
+	case runtime.CodeKeyReused:
+		if !differs {
+			c.broken(SameRequest, "request %d was refused as a different one", r.n)
+		}
+	case runtime.CodeKeyInProgress, runtime.CodeKeyRetry, runtime.CodeKeyExpired:
+		if !met && r.failures == 0 {
+			c.broken(OwnPrincipal, "request %d was refused with %s, but no other had its key", r.n, own.Code)
+		}
+	case runtime.CodeLedgerUnavailable:
+		if !c.transactions && r.run != nil {
+			c.broken(HonestRefusal, "request %d was told that it was not run", r.n)
+		}
+	}
+}
+
+// replayed looks for the completion that the answer repeats.
+func (c *checker) replayed(e *Event, r *requestAccount) {
+	broken := ReplayEqual
+	for _, done := range c.completions {
+		switch {
+		case !equal(done.answer, e.Answer):
+		case done.id != r.id:
+			broken = OwnPrincipal
+		case done.body != r.body:
+			broken = SameRequest
+		case done.until < 0 || done.until > r.sentAt:
+			return
+		}
+	}
+	c.broken(broken, "request %d was given an answer that is not its key's", r.n)
+}
+
+// ownAnswer checks the answer of a request that ran.
+func (c *checker) ownAnswer(e *Event, r *requestAccount) {
+	done, a := c.completionOf(r), c.row(r.id)
+	switch {
+	case done != nil:
+		if !equal(done.answer, e.Answer) {
+			c.broken(ReplayEqual, "request %d was answered otherwise than its replays will be", r.n)
+		}
+	case c.transactions:
+		if e.Answer.Status < 400 {
+			c.broken(Durable, "request %d was told of an effect that does not stand", r.n)
+		}
+	case c.becomes(r.outcome) == runtime.FailureStore:
+		lost := !a.exists || a.owner != r.run
+		if !r.completeFailed && !lost {
+			c.broken(Durable, "request %d was answered before its answer was stored", r.n)
+		}
+	}
+}
+
+// becomes is what the policy makes of a claim whose run ended so.
+func (c *checker) becomes(o outcome) runtime.Failure {
+	switch o {
+	case created, notFound, tooLarge, tooHeavy:
+		return runtime.FailureStore
+	case releasing:
+		return runtime.FailureRelease
+	case holding:
+		return runtime.FailureHold
+	}
+	return c.policy.Failure
+}
+
+// settled checks, when all is at rest, what became of a request that ran.
+func (c *checker) settled(r *requestAccount) {
+	done := c.completionOf(r)
+	if r.effect && (done == nil || done.step != r.effectStep) {
+		c.broken(Together, "the effect of request %d stands without its completion", r.n)
+	}
+	if c.transactions && done != nil && done.answer.Status < 400 && !r.effect {
+		c.broken(Together, "request %d is completed without its effect", r.n)
+	}
+	if r.died || r.run == nil || r.reply == nil {
+		return
+	}
+	var own *runtime.Error
+	refused := errors.As(r.reply.Err, &own)
+	if refused && own.Code != runtime.CodeOutcomeUnknown && r.effect {
+		c.broken(HonestRefusal, "request %d was refused with %s, but its effect stands", r.n, own.Code)
+	}
+	a := c.row(r.id)
+	pending := a.exists && a.pending && a.owner == r.run
+	if pending && c.becomes(r.outcome) != runtime.FailureHold && !(refused && own.Code == runtime.CodeOutcomeUnknown) {
+		c.broken(Durable, "the claim of request %d is still pending when all is at rest", r.n)
+	}
+}
+
+// completionOf finds the answer that a request has stored.
+func (c *checker) completionOf(r *requestAccount) *completion {
+	for _, done := range c.completions {
+		if done.request == r {
+			return done
+		}
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/idemgen/idemgen/runtime"
+)
+
+// statement is something that waits for the scheduler: a statement on its way
+// to the ledger, the ledger's answer on its way back, or a handler at work.
+type statement struct {
+	name    string
+	process *process // nil: the database server itself
+	request *request // on whose behalf, nil for sweeps
+	run     func() error
+
+	needs  *runtime.ID  // the row whose lock it needs, if any
+	tx     *transaction // that it belongs to
+	opened *transaction // that it opened
+
+	arrived   time.Duration
+	notBefore time.Duration // when the scheduler may move it next
+	executed  bool
+	unheard   bool // nobody waits for it any more; it may be executed all the same
+	err       error
+	done      chan struct{}
+}
+
+// compareStatements is an order that does not depend on which of two
+// goroutines, woken at the same instant, was faster.
+func compareStatements(a, b *statement) int {
+	return cmp.Or(
+		cmp.Compare(a.request.number(), b.request.number()),
+		cmp.Compare(a.process.number(), b.process.number()),
+		cmp.Compare(a.name, b.name),
+	)
+}
+
+var (
+	// errOver ends what still waits when a world ends.
+	errOver = errors.New("the world is over")
+	// errReset is a connection that broke.
+	errReset = errors.New("connection reset")
+)
+
+// send waits until the scheduler has answered a statement.
+func (w *world) send(ctx context.Context, s *statement) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-w.over:
+		return errOver
+	default:
+	}
+	if s.process.dead.Load() {
+		<-w.over
+		return errOver
+	}
+	w.arrive(s)
+	select {
+	case <-s.done:
+		return s.err
+	case <-ctx.Done():
+		w.giveUp(s, ctx.Err())
+		return ctx.Err()
+	case <-w.over:
+		return errOver
+	}
+}
+
+func (w *world) arrive(s *statement) {
+	s.done = make(chan struct{})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.arrivals = append(w.arrivals, s)
+}
+
+// giveUp is what a client does when its patience ends: the statement may be
+// executed all the same.
+func (w *world) giveUp(s *statement, err error) {
+	s.unheard = true
+	w.failed(s, err)
+}
+
+// failed tells of an error that a process was given, and breaks the connection
+// of the statement's transaction, unless the error is the ledger's own word.
+func (w *world) failed(s *statement, err error) {
+	if s.name == handlerAtWork {
+		return
+	}
+	w.note(Event{Kind: Failed, Request: s.request.number(), Text: s.name, Err: err})
+	if err == errRefused {
+		return
+	}
+	for _, tx := range []*transaction{s.tx, s.opened} {
+		if tx != nil {
+			tx.lost = true
+		}
+	}
+}
+
+// execute runs a statement against the table.
+func (w *world) execute(s *statement) {
+	w.act(s.request.number())
+	s.err = s.run()
+	w.act(0)
+	s.executed = true
+	if s.opened != nil && s.unheard {
+		s.opened.lost = true
+	}
+}
+
+// act says on whose behalf the table changes.
+func (w *world) act(request int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.acting = request
+}
+
+// deliver gives a statement's answer to who waits for it.
+func (w *world) deliver(s *statement) {
+	if s.unheard {
+		return
+	}
+	if s.err != nil {
+		w.failed(s, s.err)
+	}
+	s.unheard = true
+	close(s.done)
+}
+
+// fail answers a statement with an error, executed or not.
+func (w *world) fail(s *statement, err error) {
+	s.err = err
+	w.deliver(s)
+}
+
+// blocked says whether another transaction holds the row that s needs.
+func (w *world) blocked(s *statement) bool {
+	if s.needs == nil || s.executed || w.variant == CommitWithoutRowLock {
+		return false
+	}
+	r := w.table.at(*s.needs)
+	return r != nil && r.lock != nil
+}
