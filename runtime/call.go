@@ -20,7 +20,7 @@ type Call struct {
 
 // Answer is what a piece of work ends with and what a replay repeats.
 type Answer struct {
-	Status int // as HTTP has them; see [Policy] Failure for what counts as failed
+	Status int // as HTTP has them, 0: 200; see [Policy] Failure for what counts as failed
 	Header Header
 	Body   []byte
 }
@@ -63,7 +63,10 @@ const (
 // under the rule that it was written with, whatever this binary would use for
 // a new one.
 func (g *Guard) decide(ctx context.Context, id ID, call Call, row *Row) (verdict, Result, error) {
-	if row.Expired() {
+	// A sweep drops the answers of expired rows. Such a row stays expired when
+	// the ledger's clock is set back: there is nothing left to replay.
+	dropped := row.Completed && row.Answer.Status == 0
+	if row.Expired() || dropped {
 		if row.Now < row.GoneAt {
 			return answered, Result{}, &Error{Status: 410, Code: CodeKeyExpired,
 				Message: "The answer to the request with this key is no longer kept. It was not run again."}

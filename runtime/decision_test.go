@@ -236,6 +236,42 @@ func TestGone(t *testing.T) {
 	}
 }
 
+// What a sweep has left of an expired key is no answer, even when the clock is
+// set back to before the expiry.
+func TestDroppedAnswerIsNotReplayed(t *testing.T) {
+	g := newRig(t)
+	p := policy()
+	p.Gone = time.Hour
+	h := g.typed(p, created)
+	do(h, request("k", ""))
+	g.clock.move(p.Retain)
+	if n, err := g.ledger.Sweep(context.Background(), 1); n != 1 || err != nil {
+		t.Fatalf("sweep: %d, %v", n, err)
+	}
+	g.clock.move(-time.Second)
+	wantCode(t, do(h, request("k", "")), 410, "idempotency_key_expired")
+}
+
+// Work without a transport may leave the status out.
+func TestAnswerWithoutStatusIsKept(t *testing.T) {
+	g := newRig(t)
+	engine, err := runtime.NewEngine(g.ledger, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := engine.Guard(policy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := runtime.Call{Principal: "alice", Key: "k", Fingerprint: func(runtime.Rule) [32]byte { return [32]byte{} }}
+	for _, replayed := range []bool{false, true} {
+		result, err := guard.Do(t.Context(), call, func(context.Context) (runtime.Answer, error) { return runtime.Answer{}, nil })
+		if err != nil || result.Answer.Status != 200 || result.Replayed != replayed {
+			t.Errorf("%+v, %v", result, err)
+		}
+	}
+}
+
 // A refusal by decoding must not say "nothing ran" of a key under which
 // something may have.
 func TestDecodingFailureLooksTheKeyUp(t *testing.T) {

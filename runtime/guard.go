@@ -223,6 +223,10 @@ func (g *Guard) classify(out *outcome, info *running) {
 	if out.err != nil && out.answer.Status < 400 {
 		out.answer = errorAnswer(g.policy.Errors, out.err)
 	}
+	if out.answer.Status == 0 {
+		// In the ledger 0 is an answer that was dropped.
+		out.answer.Status = http.StatusOK
+	}
 	out.as = FailureStore
 	if failed(out.answer.Status) {
 		out.as = g.policy.Failure
