@@ -176,6 +176,21 @@ func TestFencedOutFailureAnswersFromTheRow(t *testing.T) {
 	wantReplay(t, second, <-answers)
 }
 
+// When the row cannot be read either, the answer must not say that nothing ran.
+func TestFencedOutFailureOnALedgerThatIsDown(t *testing.T) {
+	g := newRig(t)
+	p := policy()
+	p.Failure = runtime.FailureRelease
+	h := g.typed(p, func(context.Context) (*runtime.Response, error) {
+		g.ledger.release = func(context.Context, runtime.Fence) (bool, error) { return false, nil }
+		g.ledger.read = func(context.Context, runtime.ID) (runtime.Row, bool, error) {
+			return runtime.Row{}, false, runtime.ErrUnavailable
+		}
+		return nil, errors.New("lost its connection")
+	})
+	wantCode(t, do(h, request("k", "")), 503, "idempotency_outcome_unknown")
+}
+
 // A claim that was taken over late in its retention must not count as expired
 // while the new lease lives.
 func TestTakeoverJustBeforeRetentionEnds(t *testing.T) {

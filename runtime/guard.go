@@ -80,7 +80,7 @@ func (g *Guard) do(ctx context.Context, call Call, p *plan) (Result, error) {
 	e, err := p.prepare(context.WithoutCancel(ctx), h)
 	switch {
 	case errors.Is(err, errClaimLost):
-		return g.fencedOut(ctx, h, call)
+		return g.fencedOut(ctx, h, call, claimFailed)
 	case err != nil:
 		g.giveBack(context.WithoutCancel(ctx), h)
 		return g.refused(ctx, id, claimFailed(err))
@@ -107,6 +107,11 @@ func (g *Guard) do(ctx context.Context, call Call, p *plan) (Result, error) {
 // found is true when a live row, or one before its gone_at, decides the call,
 // and the result or error is then what [Guard.Do] would give.
 func (g *Guard) Lookup(ctx context.Context, call Call) (result Result, found bool, err error) {
+	return g.lookup(ctx, call, claimFailed)
+}
+
+// lookup is Lookup; unread is the answer when the ledger cannot be read.
+func (g *Guard) lookup(ctx context.Context, call Call, unread func(error) *Error) (result Result, found bool, err error) {
 	id, err := g.id(call)
 	if err != nil {
 		result, err = g.refused(ctx, id, err)
@@ -114,7 +119,7 @@ func (g *Guard) Lookup(ctx context.Context, call Call) (result Result, found boo
 	}
 	row, found, err := g.engine.ledger.Read(context.WithoutCancel(ctx), id)
 	if err != nil {
-		result, err = g.refused(ctx, id, claimFailed(err))
+		result, err = g.refused(ctx, id, unread(err))
 		return result, true, err
 	}
 	if !found {

@@ -34,7 +34,7 @@ func (g *Guard) settle(ctx context.Context, h *held, call Call, out *outcome) (R
 			return g.engine.ledger.Release(ctx, h.fence)
 		})
 		if err == nil && !stands {
-			return g.fencedOut(ctx, h, call)
+			return g.fencedOut(ctx, h, call, outcomeUnknown)
 		}
 		g.observe(ctx, h.fence.ID, Event{Kind: EventReleased, Generation: h.Generation, Status: out.answer.Status, Duration: out.took, Err: out.err})
 		return result, nil
@@ -50,7 +50,7 @@ func (g *Guard) settle(ctx context.Context, h *held, call Call, out *outcome) (R
 	}
 	if err == nil && !stands {
 		if failed(out.answer.Status) {
-			return g.fencedOut(ctx, h, call)
+			return g.fencedOut(ctx, h, call, outcomeUnknown)
 		}
 		g.logFencedOut(ctx, h)
 		return result, nil
@@ -159,14 +159,16 @@ func (g *Guard) tooLarge() Answer {
 }
 
 // fencedOut answers a caller whose claim was lost from the row that stands.
-func (g *Guard) fencedOut(ctx context.Context, h *held, call Call) (Result, error) {
+// unread is the answer when the ledger cannot be read: of work that ran it
+// must not say that nothing did.
+func (g *Guard) fencedOut(ctx context.Context, h *held, call Call, unread func(error) *Error) (Result, error) {
 	g.logFencedOut(ctx, h)
-	return g.fromRow(ctx, h.fence.ID, call)
+	return g.fromRow(ctx, h.fence.ID, call, unread)
 }
 
 // fromRow answers from the row that holds the key.
-func (g *Guard) fromRow(ctx context.Context, id ID, call Call) (Result, error) {
-	result, found, err := g.Lookup(ctx, call)
+func (g *Guard) fromRow(ctx context.Context, id ID, call Call, unread func(error) *Error) (Result, error) {
+	result, found, err := g.lookup(ctx, call, unread)
 	if !found {
 		return g.refused(ctx, id, retryKey(nil))
 	}

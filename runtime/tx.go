@@ -139,7 +139,7 @@ func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcom
 		if err := t.tx.Rollback(ctx); err != nil {
 			return t.ended(ctx, h, call, out, err)
 		}
-		return t.fencedOut(ctx, h, call)
+		return t.fencedOut(ctx, h, call, claimFailed)
 	}
 	err = t.tx.Commit(ctx)
 	if errors.Is(err, ErrTxConflict) {
@@ -278,5 +278,5 @@ func (t *transacted) decide(ctx context.Context, h *held, call Call, out *outcom
 		t.observe(ctx, h.fence.ID, Event{Kind: EventCompleted, Generation: h.Generation, Status: out.answer.Status, Duration: out.took})
 		return Result{Answer: out.answer}, nil
 	}
-	return t.fencedOut(ctx, h, call)
+	return t.fencedOut(ctx, h, call, outcomeUnknown)
 }
