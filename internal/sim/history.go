@@ -56,7 +56,8 @@ const (
 	Cut          Kind = "connection cut" // by the handler: the client has no answer
 	Failed       Kind = "statement failed"
 	Repeated     Kind = "statement repeated" // by the ledger's own client
-	Died         Kind = "process died"       // with this request in it
+	Killed       Kind = "process killed"
+	Died         Kind = "process died" // with this request in it, or what the request left to do
 	Jumped       Kind = "clock jumped"
 	Unanswered   Kind = "request never answered"
 	Unsettled    Kind = "engine never settled"

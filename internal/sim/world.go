@@ -171,8 +171,10 @@ func (w *world) kill(p *process) {
 	p.dead.Store(true)
 	w.processes = slices.DeleteFunc(w.processes, func(q *process) bool { return q == p })
 	w.graves = append(w.graves, p)
+	w.note(Event{Kind: Killed})
 	for _, r := range w.requests {
-		if r.process == p && r.end() {
+		if r.process == p {
+			r.end()
 			w.note(Event{Kind: Died, Request: r.n})
 		}
 	}
