@@ -41,6 +41,10 @@ demo: ## generate, build and run the example, and tell its story
 bench: ## benchmarks, side by side
 	cd bench && GOWORK=off $(GO) test -run '^$$' -bench . -benchmem
 
+.PHONY: soak
+soak: ## the simulation for about half an hour: random worlds from a new seed, every interleaving deep
+	GOWORK=off $(GO) test ./internal/sim -run 'TestRun$$|TestExplore$$' -v -timeout 0 -sim.steps=200000000 -sim.soak
+
 # The tools are pinned in a module of their own.
 $(SQLC): internal/tools/go.mod internal/tools/go.sum
 	cd internal/tools && GOWORK=off $(GO) build -o $(CURDIR)/$@ github.com/sqlc-dev/sqlc/cmd/sqlc

@@ -51,17 +51,16 @@ type claim struct {
 
 // requestAccount is a request and its run.
 type requestAccount struct {
-	n        int
-	id       runtime.ID
-	body     int
-	sentAt   int // index in the history
-	claims   []*claim
-	run      *claim // under which it ran
-	running  bool
-	alive    bool // its run's context has not ended
-	outcome  outcome
-	reply    *Event
-	failures int // statements
+	n         int
+	id        runtime.ID
+	body      int
+	sentAt    int // index in the history
+	claims    []*claim
+	run       *claim // under which it ran
+	outcome   outcome
+	reply     *Event
+	repliedAt int
+	failures  int // statements
 	// completeFailed: the ledger gave an error for its completion.
 	completeFailed bool
 	effect         bool
@@ -87,8 +86,8 @@ func check(w *world) []Violation {
 		c.at = i
 		c.event(&c.history[i])
 	}
-	for n := range len(w.requests) {
-		c.settled(c.requests[n+1])
+	for n := 1; c.requests[n] != nil; n++ {
+		c.settled(c.requests[n])
 	}
 	return c.violations
 }
@@ -121,20 +120,22 @@ func (c *checker) event(e *Event) {
 		}
 	case RunBegan:
 		c.runBegan(e, r)
-	case ContextEnded:
-		r.alive = false
 	case RunEnded:
-		r.running, r.alive, r.outcome = false, false, e.Outcome
+		r.outcome = e.Outcome
 	case Failed, Repeated:
 		if r != nil {
 			r.failures++
 			r.completeFailed = r.completeFailed || e.Kind == Failed && e.Text == "complete"
 		}
 	case Answered, Cut:
-		r.reply = e
+		r.reply, r.repliedAt = e, c.at
 		c.answered(e, r)
 	case Died:
-		r.died, r.running = true, false
+		r.died = true
+	case AtRest:
+		for n := 1; c.requests[n] != nil; n++ {
+			c.atRest(c.requests[n])
+		}
 	case Unanswered:
 		c.broken(Documented, "request %d has no answer", e.Request)
 	case Unsettled:
@@ -192,10 +193,10 @@ func (c *checker) claimed(e *Event, r *requestAccount) {
 	if n.fencing <= a.fencing {
 		c.broken(FencingGrows, "fencing number %d after %d", n.fencing, a.fencing)
 	}
-	for _, before := range a.claims {
+	for _, other := range e.Alive {
 		// A jump of the ledger's clock ends leases before their time.
-		if o := before.request; o.run == before && o.running && o.alive && before.jumps == e.Jumps {
-			c.broken(LiveOwner, "request %d has the claim while the run of request %d has not been told to stop", r.n, o.n)
+		if run := c.requests[other].run; run != nil && run.jumps == e.Jumps {
+			c.broken(LiveOwner, "request %d has the claim while the run of request %d has not been told to stop", r.n, other)
 		}
 	}
 	a.owner, a.pending, a.fencing = n, true, n.fencing
@@ -254,7 +255,6 @@ func (c *checker) swept(e *Event) {
 }
 
 func (c *checker) runBegan(e *Event, r *requestAccount) {
-	r.running, r.alive = true, true
 	if e.Fence.ID != r.id {
 		c.broken(OwnPrincipal, "request %d of %v ran as %v", r.n, r.id, e.Fence.ID)
 	}

@@ -122,19 +122,32 @@ func (c *checker) settled(r *requestAccount) {
 	if c.transactions && done != nil && done.answer.Status < 400 && !r.effect {
 		c.broken(Together, "request %d is completed without its effect", r.n)
 	}
-	if r.died || r.run == nil || r.reply == nil {
-		return
-	}
-	var own *runtime.Error
-	refused := errors.As(r.reply.Err, &own)
-	if refused && own.Code != runtime.CodeOutcomeUnknown && r.effect {
+	// After retention nobody can tell any more.
+	expired := done != nil && done.until >= 0 && done.until < r.repliedAt
+	if own := r.refusal(); own != nil && own.Code != runtime.CodeOutcomeUnknown && r.effect && !expired {
 		c.broken(HonestRefusal, "request %d was refused with %s, but its effect stands", r.n, own.Code)
 	}
-	a := c.row(r.id)
-	pending := a.exists && a.pending && a.owner == r.run
-	if pending && c.becomes(r.outcome) != runtime.FailureHold && !(refused && own.Code == runtime.CodeOutcomeUnknown) {
+}
+
+// atRest checks that the engines have forgotten nothing: a run whose process
+// lives leaves its claim pending only where that is the policy, or where it
+// has said that it does not know.
+func (c *checker) atRest(r *requestAccount) {
+	a, own := c.row(r.id), r.refusal()
+	switch {
+	case r.died, r.run == nil, c.becomes(r.outcome) == runtime.FailureHold:
+	case own != nil && own.Code == runtime.CodeOutcomeUnknown:
+	case a.exists && a.pending && a.owner == r.run:
 		c.broken(Durable, "the claim of request %d is still pending when all is at rest", r.n)
 	}
+}
+
+// refusal is what the request was refused with, or nil.
+func (r *requestAccount) refusal() (own *runtime.Error) {
+	if r.reply != nil {
+		errors.As(r.reply.Err, &own)
+	}
+	return own
 }
 
 // completionOf finds the answer that a request has stored.

@@ -3,8 +3,7 @@
 // decides the order of everything: which statement is executed next, which
 // answer is late, which write fails or fails to say that it stood, when an
 // owner is slow, when a process dies or a clock jumps. What happened is a
-// history, and [check] holds the history against the invariants of
-// docs/semantics.md.
+// history, and a checker holds it against the invariants of docs/semantics.md.
 //
 // [Run] draws the decisions from a seed; [Explore] tries all of them for three
 // owners of two keys, up to a depth. A [Variant] is a known mistake: the tests
@@ -15,8 +14,12 @@
 //
 //	go test ./internal/sim -run 'TestRun$' -sim.seed=1 -sim.steps=1000000 -sim.report=report.json
 //
-// A seed gives the same decisions every time. One thing is out of its reach:
-// the engine remembers the keys that it has met in a small table hashed under
-// a random seed, and two keys of a world share a slot there once in some
-// thousand worlds. That costs the engine one statement and nothing else.
+// and reads the [Report]. A failure prints its world's seed, with which one
+// step plays that world alone.
+//
+// A seed gives the same decisions every time, with two exceptions that are out
+// of its reach: a waiter with two reasons to wake at once takes either, and
+// two keys may share a slot of the table in which an engine remembers the keys
+// that it has met, which costs one statement. About two in a hundred worlds
+// differ so between two plays; -count=20 plays a world often enough.
 package sim

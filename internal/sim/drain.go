@@ -10,20 +10,37 @@ import (
 const maxDrain = 5000
 
 // drain lets everything end without further faults: each request, then what
-// the engines still have to do; then each key is asked for once more. What
-// does not end is noted.
+// the engines still have to do. Then each key is asked for once more, in a new
+// process. What does not end is noted.
 func (w *world) drain() {
-	if !w.until(func() bool { return w.unanswered() == 0 }) {
-		w.giveUpOn()
-	}
+	w.answerAll()
+	w.closeAll(w.processes)
+	w.until(func() bool { return len(w.pending) == 0 })
+	w.note(Event{Kind: AtRest})
+	p := w.boot()
 	for _, id := range ids {
-		w.request(w.processes[0], id, 0)
-		if !w.until(func() bool { return w.unanswered() == 0 }) {
-			w.giveUpOn()
+		w.request(p, id, 0)
+		w.answerAll()
+	}
+	w.closeAll([]*process{p})
+}
+
+// answerAll moves everything on until each request has its answer.
+func (w *world) answerAll() {
+	if w.until(func() bool { return w.unanswered() == 0 }) {
+		return
+	}
+	for _, r := range w.requests {
+		if r.end() {
+			w.note(Event{Kind: Unanswered, Request: r.n})
 		}
 	}
-	closing := len(w.processes)
-	for _, p := range w.processes {
+}
+
+// closeAll moves everything on until the engines are closed.
+func (w *world) closeAll(processes []*process) {
+	closing := len(processes)
+	for _, p := range processes {
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
@@ -41,7 +58,6 @@ func (w *world) drain() {
 		defer w.mu.Unlock()
 		return closing == 0
 	})
-	w.until(func() bool { return len(w.pending) == 0 })
 }
 
 func (w *world) unanswered() int {
@@ -50,13 +66,10 @@ func (w *world) unanswered() int {
 	return w.live
 }
 
-// giveUpOn notes the requests that have no answer.
-func (w *world) giveUpOn() {
-	for _, r := range w.requests {
-		if r.end() {
-			w.note(Event{Kind: Unanswered, Request: r.n})
-		}
-	}
+func (w *world) ended(r *request) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return r.ended
 }
 
 // until moves everything on, in order of arrival, until done; false when that
@@ -74,23 +87,26 @@ func (w *world) until(done func() bool) bool {
 	return false
 }
 
-// moveFirst executes and answers the first statement that can be; a handler
-// ends well.
+// moveFirst moves on the first statement that can be.
 func (w *world) moveFirst() bool {
 	for _, s := range w.pending {
-		if w.blocked(s) {
-			continue
+		if !w.blocked(s) {
+			w.moveOn(s)
+			return true
 		}
-		if s.name == handlerAtWork {
-			s.request.outcome = created
-		} else if !s.executed {
-			w.execute(s)
-		}
-		w.deliver(s)
-		s.executed = true
-		return true
 	}
 	return false
+}
+
+// moveOn executes and answers a statement; a handler ends well.
+func (w *world) moveOn(s *statement) {
+	if s.name == handlerAtWork {
+		s.request.outcome = created
+	} else if !s.executed {
+		w.execute(s)
+	}
+	w.deliver(s)
+	s.executed = true
 }
 
 // end releases everything that waits for a scheduler that will not come.

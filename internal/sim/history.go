@@ -25,6 +25,7 @@ type Event struct {
 	Deadline time.Duration // of a run's context, as At
 	Outcome  outcome       // of a run
 	Replayed bool
+	Alive    []int // requests that run under the key and have not been told to stop
 	Err      error
 	Text     string
 }
@@ -48,19 +49,19 @@ const (
 
 // What requests tell, and what the world does to them.
 const (
-	Sent         Kind = "request sent"
-	RunBegan     Kind = "run began"
-	ContextEnded Kind = "run's context ended"
-	RunEnded     Kind = "run ended"
-	Answered     Kind = "request answered"
-	Cut          Kind = "connection cut" // by the handler: the client has no answer
-	Failed       Kind = "statement failed"
-	Repeated     Kind = "statement repeated" // by the ledger's own client
-	Killed       Kind = "process killed"
-	Died         Kind = "process died" // with this request in it, or what the request left to do
-	Jumped       Kind = "clock jumped"
-	Unanswered   Kind = "request never answered"
-	Unsettled    Kind = "engine never settled"
+	Sent       Kind = "request sent"
+	RunBegan   Kind = "run began"
+	RunEnded   Kind = "run ended"
+	Answered   Kind = "request answered"
+	Cut        Kind = "connection cut" // by the handler: the client has no answer
+	Failed     Kind = "statement failed"
+	Repeated   Kind = "statement repeated" // by the ledger's own client
+	Killed     Kind = "process killed"
+	Died       Kind = "process died" // with this request in it, or what the request left to do
+	Jumped     Kind = "clock jumped"
+	AtRest     Kind = "all is at rest" // but for the last look at each key
+	Unanswered Kind = "request never answered"
+	Unsettled  Kind = "engine never settled"
 )
 
 // String is a line of a report.
@@ -94,6 +95,9 @@ func (e Event) String() string {
 	}
 	if e.Answer.Status > 0 {
 		fmt.Fprintf(&b, " %d %.40q", e.Answer.Status, e.Answer.Body)
+	}
+	if len(e.Alive) > 0 {
+		fmt.Fprintf(&b, " while running: %v", e.Alive)
 	}
 	if e.Replayed {
 		b.WriteString(" replayed")

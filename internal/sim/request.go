@@ -20,7 +20,11 @@ type request struct {
 	body    int
 	ctx     context.Context
 	hangUp  context.CancelFunc
+
+	// Guarded by the world's lock.
 	ended   bool
+	running bool            // its handler runs
+	run     context.Context // of its handler
 
 	// What the scheduler decides of its handler.
 	impatient bool    // stops when its context ends
@@ -119,6 +123,13 @@ func (r *request) fingerprint(rule runtime.Rule) [32]byte {
 	return rule.Fingerprint(parts)
 }
 
+// runs says whether the request's handler runs, and under which context.
+func (r *request) runs(ctx context.Context, runs bool) {
+	r.world.mu.Lock()
+	defer r.world.mu.Unlock()
+	r.running, r.run = runs, ctx
+}
+
 const handlerAtWork = "handler at work"
 
 // work is the handler: it takes as long and ends as the scheduler says.
@@ -132,7 +143,8 @@ func (r *request) work(ctx context.Context, tx *transaction) (runtime.Answer, er
 	deadline, _ := ctx.Deadline()
 	w.note(Event{Kind: RunBegan, Request: r.n, Deadline: deadline.Sub(w.start), Fencing: runtime.FencingNumber(ctx),
 		Fence: runtime.Fence{ID: runtime.ID{Principal: runtime.Principal(ctx), Key: runtime.Key(ctx)}, Generation: runtime.Generation(ctx)}})
-	defer context.AfterFunc(ctx, func() { w.note(Event{Kind: ContextEnded, Request: r.n}) })()
+	r.runs(ctx, true)
+	defer r.runs(ctx, false)
 	if tx != nil {
 		tx.effect = true
 	}

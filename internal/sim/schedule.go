@@ -56,6 +56,8 @@ func (s *scheduler) upTo(d time.Duration) time.Duration {
 func (s *scheduler) fresh(st *statement) {
 	roll := s.IntN(100)
 	switch {
+	case st.process == nil:
+		st.notBefore = s.upTo(3 * time.Second) // a server is slow to notice
 	case st.name == handlerAtWork && roll < 4:
 		st.notBefore = time.Hour // hangs
 	case st.name == handlerAtWork && roll < 55:
@@ -115,7 +117,7 @@ func (s *scheduler) move(st *statement) {
 			return
 		}
 		s.execute(st)
-	case s.chance(4) || s.downUntil > s.now():
+	case s.chance(4) || st.name == commit && s.chance(20) || s.downUntil > s.now():
 		s.fault(st)
 	default:
 		s.execute(st)

@@ -39,12 +39,8 @@ func compareStatements(a, b *statement) int {
 	)
 }
 
-var (
-	// errOver ends what still waits when a world ends.
-	errOver = errors.New("the world is over")
-	// errReset is a connection that broke.
-	errReset = errors.New("connection reset")
-)
+// errOver ends what still waits when a world ends.
+var errOver = errors.New("the world is over")
 
 // send waits until the scheduler has answered a statement.
 func (w *world) send(ctx context.Context, s *statement) error {
@@ -80,22 +76,22 @@ func (w *world) arrive(s *statement) {
 }
 
 // giveUp is what a client does when its patience ends: the statement may be
-// executed all the same.
+// executed all the same. The scheduler learns of it when it looks next.
 func (w *world) giveUp(s *statement, err error) {
-	s.unheard = true
-	w.failed(s, err)
+	w.noteFailed(s, err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.givenUp = append(w.givenUp, s)
 }
 
-// failed tells of an error that a process was given, and breaks the connection
-// of the statement's transaction, unless the error is the ledger's own word.
-func (w *world) failed(s *statement, err error) {
-	if s.name == handlerAtWork {
-		return
+func (w *world) noteFailed(s *statement, err error) {
+	if s.name != handlerAtWork {
+		w.note(Event{Kind: Failed, Request: s.request.number(), Text: s.name, Err: err})
 	}
-	w.note(Event{Kind: Failed, Request: s.request.number(), Text: s.name, Err: err})
-	if err == errRefused {
-		return
-	}
+}
+
+// disconnect breaks the connection of a statement's transaction.
+func (s *statement) disconnect() {
 	for _, tx := range []*transaction{s.tx, s.opened} {
 		if tx != nil {
 			tx.lost = true
@@ -127,7 +123,10 @@ func (w *world) deliver(s *statement) {
 		return
 	}
 	if s.err != nil {
-		w.failed(s, s.err)
+		w.noteFailed(s, s.err)
+	}
+	if s.err != nil && s.err != errRefused {
+		s.disconnect()
 	}
 	s.unheard = true
 	close(s.done)

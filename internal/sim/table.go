@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"time"
@@ -110,7 +111,7 @@ func (t *table) read(id runtime.ID) (runtime.Row, bool) {
 		return runtime.Row{}, false
 	}
 	read := r.Row
-	read.Now = t.clock()
+	read.Now, read.Answer = t.clock(), clone(r.Answer)
 	if t.variant == AlteredReplay {
 		read.Answer.Headers = nil
 	}
@@ -169,7 +170,7 @@ func (t *table) renew(f runtime.Fence, terms runtime.Terms) (runtime.Claimed, bo
 	if r == nil {
 		return runtime.Claimed{}, false
 	}
-	if t.variant == UnrenewedLeaseForgets {
+	if t.variant == EmptyRenewal {
 		return runtime.Claimed{Generation: r.Generation, ClaimedAt: r.ClaimedAt, LeaseUntil: now + terms.Lease.Milliseconds(), Now: now}, true
 	}
 	t.lease(r, now, terms)
@@ -183,8 +184,10 @@ func (t *table) complete(c runtime.Completion) (bool, error) {
 	}
 	now := t.clock()
 	r := t.held(c.Fence)
-	if t.variant == UnfencedCompletion {
-		r = t.at(c.ID)
+	switch own := t.at(c.ID); {
+	case t.variant == UnfencedCompletion,
+		t.variant == SecondCompletion && own != nil && own.Owner == c.Owner:
+		r = own
 	}
 	if r == nil {
 		r = t.at(c.ID)
@@ -196,9 +199,14 @@ func (t *table) complete(c runtime.Completion) (bool, error) {
 
 // store stores the answer that a statement of the time now was given.
 func (t *table) store(r *row, c runtime.Completion, now int64) {
-	r.Completed, r.Answer = true, c.Answer
+	r.Completed, r.Answer = true, clone(c.Answer)
 	expire(r, now+c.Retain.Milliseconds(), c.Gone)
 	t.note(Event{Kind: Completed, Clock: now, Fence: c.Fence, Terms: c.Terms, Answer: c.Answer})
+}
+
+func clone(a runtime.StoredAnswer) runtime.StoredAnswer {
+	a.Headers, a.Body = bytes.Clone(a.Headers), bytes.Clone(a.Body)
+	return a
 }
 
 func (t *table) release(f runtime.Fence) bool {
@@ -237,7 +245,7 @@ func (t *table) due(limit int) []*row {
 	}
 	// Iteration order must not decide anything.
 	slices.SortFunc(due, func(a, b *row) int { return compareIDs(a.id, b.id) })
-	return due[:min(limit, len(due))]
+	return due[:max(0, min(limit, len(due)))]
 }
 
 // sweep clears those of the rows that are still due, which is more than is

@@ -8,28 +8,29 @@ type Variant string
 const (
 	Correct Variant = ""
 
-	UnfencedCompletion    Variant = "unfenced completion"                      // any owner's completion is stored
-	AgeOnlyTakeover       Variant = "age-only takeover"                        // a takeover tests how old the row is, not whose it is
-	BlindSweep            Variant = "sweep without re-test"                    // rows that were due are deleted whatever became of them
-	OwnerlessRelease      Variant = "release without owner"                    // a release deletes whoever's pending claim
-	ExpiredBeatsLease     Variant = "expired beats a live lease"               // expiry counts from the first claim and ends leases
-	DeadlineFromAnswer    Variant = "deadline counted from the claim's answer" // and not from its sending
-	AnswerBeforeDurable   Variant = "caller woken before durability"           // a completion is acknowledged before it is stored
-	InsertAlwaysWins      Variant = "insert always wins"                       // an insert that meets a row says that it claimed it
-	BlindFingerprint      Variant = "blind fingerprint"                        // the fingerprint leaves out the body
-	SharedPrincipals      Variant = "shared principals"                        // the primary key leaves out the principal
-	AlteredReplay         Variant = "altered replay"                           // stored headers are lost
-	RawErrors             Variant = "raw errors"                               // the ledger's own errors reach clients
-	FencingFromClock      Variant = "fencing number from the clock"            // not made greater than the one before
-	CompletionOutsideTx   Variant = "completion outside the transaction"       // it stands before the effect does
-	CommitWithoutRowLock  Variant = "commit without a row lock"                // a fenced write passes a transaction in flight
-	ForgottenCompletion   Variant = "forgotten completion"                     // a completion that failed is not repeated
-	UnrenewedLeaseForgets Variant = "renewal that renews nothing"              // it says that it did
+	UnfencedCompletion   Variant = "unfenced completion"                      // any owner's completion is stored
+	AgeOnlyTakeover      Variant = "age-only takeover"                        // a takeover tests how old the row is, not whose it is
+	BlindSweep           Variant = "sweep without re-test"                    // rows that were due are deleted whatever became of them
+	OwnerlessRelease     Variant = "release without owner"                    // a release deletes whoever's pending claim
+	ExpiredBeatsLease    Variant = "expired beats a live lease"               // expiry counts from the first claim and ends leases
+	DeadlineFromAnswer   Variant = "deadline counted from the claim's answer" // and not from its sending
+	AnswerBeforeDurable  Variant = "caller woken before durability"           // a completion is acknowledged before it is stored
+	InsertAlwaysWins     Variant = "insert always wins"                       // an insert that meets a row says that it claimed it
+	BlindFingerprint     Variant = "blind fingerprint"                        // the fingerprint leaves out the body
+	SharedPrincipals     Variant = "shared principals"                        // the primary key leaves out the principal
+	AlteredReplay        Variant = "altered replay"                           // stored headers are lost
+	RawErrors            Variant = "raw errors"                               // the ledger's own errors reach clients
+	FencingFromClock     Variant = "fencing number from the clock"            // not made greater than the one before
+	CompletionOutsideTx  Variant = "completion outside the transaction"       // it stands before the effect does
+	CommitWithoutRowLock Variant = "commit without a row lock"                // a fenced write passes a transaction in flight
+	ForgottenCompletion  Variant = "forgotten completion"                     // a completion that failed is not repeated
+	EmptyRenewal         Variant = "renewal that renews nothing"              // it says that it did
+	SecondCompletion     Variant = "completion of a completed row"            // by its owner, with another answer
 )
 
 // Variants lists all mistakes.
 var Variants = []Variant{
 	UnfencedCompletion, AgeOnlyTakeover, BlindSweep, OwnerlessRelease, ExpiredBeatsLease, DeadlineFromAnswer,
 	AnswerBeforeDurable, InsertAlwaysWins, BlindFingerprint, SharedPrincipals, AlteredReplay, RawErrors,
-	FencingFromClock, CompletionOutsideTx, CommitWithoutRowLock, ForgottenCompletion, UnrenewedLeaseForgets,
+	FencingFromClock, CompletionOutsideTx, CommitWithoutRowLock, ForgottenCompletion, EmptyRenewal, SecondCompletion,
 }

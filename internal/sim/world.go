@@ -38,6 +38,7 @@ type world struct {
 	live     int // requests without an answer in living processes
 	closed   bool
 	arrivals []*statement
+	givenUp  []*statement
 	history  []Event
 	owners   map[runtime.Owner]*request
 }
@@ -86,12 +87,26 @@ func (w *world) note(e Event) {
 	if e.Request == 0 {
 		e.Request = w.acting
 	}
+	if e.Kind == Inserted || e.Kind == TakenOver || e.Kind == Reused {
+		e.Alive = w.alive(e.Fence.ID)
+	}
 	w.history = append(w.history, e)
+}
+
+// alive finds the requests that run under a key and have not been told to
+// stop; those of a dead process do not run.
+func (w *world) alive(id runtime.ID) (alive []int) {
+	for _, r := range w.requests {
+		if r.id == id && r.running && r.run.Err() == nil && !r.process.dead.Load() {
+			alive = append(alive, r.n)
+		}
+	}
+	return alive
 }
 
 // boot starts a process. Every second one has another fingerprint rule, as in
 // the middle of a deployment.
-func (w *world) boot() {
+func (w *world) boot() *process {
 	p := &process{n: len(w.processes) + len(w.graves)}
 	p.conn = &conn{w, p}
 	policy := w.policy
@@ -106,6 +121,7 @@ func (w *world) boot() {
 		panic(err)
 	}
 	w.processes = append(w.processes, p)
+	return p
 }
 
 // request sends a request to a process.
@@ -129,8 +145,8 @@ func (w *world) settle(fresh func(*statement)) {
 	synctest.Wait()
 	w.mu.Lock()
 	w.step++
-	arrived := w.arrivals
-	w.arrivals = nil
+	arrived, givenUp := w.arrivals, w.givenUp
+	w.arrivals, w.givenUp = nil, nil
 	w.mu.Unlock()
 	slices.SortStableFunc(arrived, compareStatements)
 	for _, s := range arrived {
@@ -139,6 +155,10 @@ func (w *world) settle(fresh func(*statement)) {
 			fresh(s)
 		}
 		w.pending = append(w.pending, s)
+	}
+	for _, s := range givenUp {
+		s.unheard = true
+		s.disconnect()
 	}
 	w.open = slices.DeleteFunc(w.open, func(tx *transaction) bool { return tx.ended })
 	for _, tx := range w.open {
