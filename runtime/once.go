@@ -73,7 +73,7 @@ func (t *transactedOnce) settle(ctx context.Context, h *held, call Call, out *ou
 		return t.undo(ctx, h, call, out)
 	case !stands:
 		t.tx.Rollback(ctx)
-		return t.fencedOut(ctx, h, call)
+		return t.fencedOut(ctx, h, call, claimFailed)
 	}
 	return t.commit(ctx, h, call, out)
 }
@@ -164,7 +164,7 @@ func (t *transactedOnce) rolledBack(ctx context.Context, h *held, call Call, out
 	case err != nil:
 		return t.refused(ctx, h.fence.ID, claimFailed(err))
 	case !won:
-		return t.fencedOut(ctx, h, call)
+		return t.fencedOut(ctx, h, call, claimFailed)
 	}
 	return t.Guard.settle(ctx, h, call, out)
 }
@@ -190,7 +190,7 @@ func (t *transactedOnce) claimOutside(ctx context.Context, h *held) (bool, error
 // handler rolled it back there is no row yet that could be completed.
 func (t *transactedOnce) ended(ctx context.Context, h *held, call Call, out *outcome, cause error) (Result, error) {
 	if won, err := t.claimOutside(ctx, h); err == nil && !won {
-		return t.fencedOut(ctx, h, call)
+		return t.fencedOut(ctx, h, call, outcomeUnknown)
 	}
 	return t.transacted.ended(ctx, h, call, out, cause)
 }
@@ -219,13 +219,13 @@ func (t *transactedOnce) decide(ctx context.Context, h *held, call Call, out *ou
 	case found && row.Completed && row.Owner == h.fence.Owner:
 		return t.stands(ctx, h, out), nil
 	}
-	return t.fencedOut(ctx, h, call)
+	return t.fencedOut(ctx, h, call, claimFailed)
 }
 
 // notReopened answers after work was rolled back and could not begin again.
 func (t *transactedOnce) notReopened(ctx context.Context, h *held, call Call, out *outcome, err error) (Result, error) {
 	if err == nil {
-		return t.fencedOut(ctx, h, call)
+		return t.fencedOut(ctx, h, call, claimFailed)
 	}
 	return t.tookNoEffect(ctx, h, out)
 }

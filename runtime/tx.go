@@ -234,7 +234,7 @@ func (t *transacted) runAgain(ctx context.Context, h *held, out *outcome, begin 
 // again.
 func (t *transacted) notBegun(ctx context.Context, h *held, call Call, out *outcome, err error) (Result, error) {
 	if err == nil {
-		return t.fencedOut(ctx, h, call)
+		return t.fencedOut(ctx, h, call, claimFailed)
 	}
 	t.passConflict(out)
 	return t.Guard.settle(ctx, h, call, out)
