@@ -124,6 +124,10 @@ func (a *attempt) take(ctx context.Context, call Call, row *Row) (*held, Result,
 		write = a.guard.engine.ledger.TakeOver
 	}
 	won, err := a.write(ctx, row.Generation+1, v == reusable, func() (Claimed, bool, error) { return write(ctx, seen, a.claim) })
+	if !won && err == nil && v == reusable && a.statements < maxClaimStatements {
+		// Swept since it was read, as like as not.
+		won, err = a.insert(ctx)
+	}
 	if won || err != nil {
 		return a.won(ctx, err)
 	}

@@ -160,3 +160,22 @@ func TestConcurrentRequestsRunOnce(t *testing.T) {
 		}
 	}
 }
+
+// A row that a sweep deletes between the look at it and its reuse leaves the
+// key to be claimed as any new one, while there is a statement left for it.
+func TestRowSweptBeforeItsReuse(t *testing.T) {
+	g := newRig(t)
+	h := g.typed(policy(), created)
+	do(h, request("k", ""))
+	g.clock.move(policy().Retain)
+	g.ledger.read = func(ctx context.Context, id runtime.ID) (runtime.Row, bool, error) {
+		row, found, err := g.ledger.Ledger.Read(ctx, id)
+		if n, sweepErr := g.ledger.Ledger.Sweep(ctx, 10); n != 1 || sweepErr != nil {
+			t.Errorf("swept %d, %v", n, sweepErr)
+		}
+		return row, found, err
+	}
+	if w := do(h, request("k", "")); w.Code != 201 || g.runs != 2 {
+		t.Errorf("got %d %s, %d runs", w.Code, w.Body, g.runs)
+	}
+}
