@@ -73,6 +73,7 @@ func TestCompletionIsRetriedInTheBackground(t *testing.T) {
 			t.Fatalf("%d after %v", first.Code, time.Since(start))
 		}
 		wantCode(t, do(h, request("k", "")), 409, "idempotency_key_in_progress")
+		g.clock.move(2 * policy().Lease) // nobody takes the claim over meanwhile
 		down.Store(false)
 		if err := g.server.Close(context.Background()); err != nil {
 			t.Fatal(err)

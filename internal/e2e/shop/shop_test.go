@@ -19,8 +19,8 @@ import (
 	"github.com/idemgen/idemgen/internal/e2e/servers"
 )
 
-// binary is the example, built once.
-var binary string
+// binary is the example, and paying its payment service, built once.
+var binary, paying string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -32,9 +32,12 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "shop")
-	if out, err := process.Try("../../../example", process.Env(), "go", "build", "-o", binary, "."); err != nil {
-		fmt.Fprintln(os.Stderr, err, out)
-		return 1
+	paying = filepath.Join(dir, "payments")
+	for binary, pkg := range map[string]string{binary: ".", paying: "./payments/server"} {
+		if out, err := process.Try("../../../example", process.Env(), "go", "build", "-o", binary, pkg); err != nil {
+			fmt.Fprintln(os.Stderr, err, out)
+			return 1
+		}
 	}
 	if postgres, err = servers.StartPostgres(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -49,9 +52,9 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-func start(t *testing.T, db string) *process.Server {
+func start(t *testing.T, db string, extra ...string) *process.Server {
 	t.Helper()
-	return process.Start(t, binary, "-addr", "127.0.0.1:0", "-db", db, "-simulate")
+	return process.Start(t, binary, append([]string{"-addr", "127.0.0.1:0", "-db", db, "-simulate"}, extra...)...)
 }
 
 // call is one request of alice's.
