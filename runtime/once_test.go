@@ -167,12 +167,14 @@ func TestOnceFailures(t *testing.T) {
 		first   int
 		again   string // "run", "replay" or "held"
 	}{
-		"error, release":    {runtime.FailureRelease, func(context.Context) (*runtime.Response, error) { return nil, constraint }, 500, "run"},
-		"error, store":      {runtime.FailureStore, func(context.Context) (*runtime.Response, error) { return nil, constraint }, 500, "replay"},
-		"error, hold":       {runtime.FailureHold, func(context.Context) (*runtime.Response, error) { return nil, constraint }, 500, "held"},
-		"panic, release":    {runtime.FailureRelease, func(context.Context) (*runtime.Response, error) { panic("boom") }, 500, "run"},
-		"panic, store":      {runtime.FailureStore, func(context.Context) (*runtime.Response, error) { panic("boom") }, 500, "replay"},
-		"a refusal is kept": {runtime.FailureRelease, func(context.Context) (*runtime.Response, error) { return nil, &runtime.Error{Status: 409, Code: "shipped"} }, 409, "replay"},
+		"error, release": {runtime.FailureRelease, func(context.Context) (*runtime.Response, error) { return nil, constraint }, 500, "run"},
+		"error, store":   {runtime.FailureStore, func(context.Context) (*runtime.Response, error) { return nil, constraint }, 500, "replay"},
+		"error, hold":    {runtime.FailureHold, func(context.Context) (*runtime.Response, error) { return nil, constraint }, 500, "held"},
+		"panic, release": {runtime.FailureRelease, func(context.Context) (*runtime.Response, error) { panic("boom") }, 500, "run"},
+		"panic, store":   {runtime.FailureStore, func(context.Context) (*runtime.Response, error) { panic("boom") }, 500, "replay"},
+		"a refusal is kept": {runtime.FailureRelease, func(context.Context) (*runtime.Response, error) {
+			return nil, &runtime.Error{Status: 409, Code: "shipped"}
+		}, 409, "replay"},
 		"release asked": {runtime.FailureStore, func(ctx context.Context) (*runtime.Response, error) {
 			runtime.ReleaseClaim(ctx)
 			return created(ctx)
