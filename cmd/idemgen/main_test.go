@@ -78,6 +78,7 @@ type API interface {
 }
 `
 
+// Origin: https://github.com/matryer/moq/pull/179
 func TestGenerateAndCheck(t *testing.T) {
 	module := newModule(t, map[string]string{"a/a.go": good, "b/b.go": strings.Replace(good, "package a", "package b", 1)})
 	stdout, stderr := idemgen(t, 1, "check", "-C", module, "./...")
@@ -102,6 +103,7 @@ func TestGenerateAndCheck(t *testing.T) {
 	idemgen(t, 0, "check", "-C", module, "./a")
 }
 
+// Origin: https://github.com/open-policy-agent/opa/issues/9160
 func TestCurrentFolder(t *testing.T) {
 	module := newModule(t, map[string]string{"a/a.go": good})
 	t.Chdir(filepath.Join(module, "a"))
@@ -113,6 +115,7 @@ func TestCurrentFolder(t *testing.T) {
 	idemgen(t, 0, "check", "-C", "..", "example.test/a")
 }
 
+// Origin: https://github.com/hexdigest/gowrap/issues/73
 func TestTags(t *testing.T) {
 	module := newModule(t, map[string]string{"a.go": "//go:build special\n\n" + good, "b.go": "package a\n"})
 	_, stderr := idemgen(t, 2, "-C", module)
@@ -120,6 +123,8 @@ func TestTags(t *testing.T) {
 	idemgen(t, 0, "-C", module, "-tags", "special,other")
 	idemgen(t, 0, "check", "-tags=special", "-C", module)
 	idemgen(t, 0, "check", "--tags=special", "-C", module)
+	t.Setenv("GOFLAGS", "-mod=mod -tags=special")
+	idemgen(t, 0, "check", "-C", module)
 }
 
 func TestProblems(t *testing.T) {
@@ -190,6 +195,7 @@ type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { panic("a bug") }
 
+// Origin: https://github.com/google/wire/blob/main/internal/wire/wire.go
 func TestInternalError(t *testing.T) {
 	for _, c := range []struct {
 		args  []string

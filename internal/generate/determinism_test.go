@@ -31,6 +31,9 @@ func largePackage() map[string]string {
 	return files
 }
 
+// Origin: https://github.com/kubernetes-sigs/cloud-provider-azure/issues/951
+// Origin: https://github.com/uber-go/mock/issues/232
+// Origin: https://github.com/ugorji/go/issues/101
 func TestDeterminism(t *testing.T) {
 	t.Parallel()
 	files := largePackage()
@@ -79,6 +82,8 @@ func TestDeterminism(t *testing.T) {
 
 // TestOrderOfMethods: the names of imports do not depend on the order in which
 // methods use them.
+//
+// Origin: https://github.com/uber-go/mock/issues/232
 func TestOrderOfMethods(t *testing.T) {
 	t.Parallel()
 	const source = `package a

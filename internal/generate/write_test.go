@@ -80,6 +80,7 @@ func TestSourceAndTemplatesAgree(t *testing.T) {
 	}
 }
 
+// Origin: https://github.com/matryer/moq/pull/179
 func TestWriteIsIdempotent(t *testing.T) {
 	t.Parallel()
 	module := newModule(t)
@@ -104,6 +105,7 @@ func TestWriteIsIdempotent(t *testing.T) {
 	sameTree(t, before, tree(t, module))
 }
 
+// Origin: https://github.com/smallnest/gen/issues/111
 func TestLineEndsDoNotCount(t *testing.T) {
 	t.Parallel()
 	module := newModule(t)
@@ -117,6 +119,7 @@ func TestLineEndsDoNotCount(t *testing.T) {
 	sameTree(t, before, tree(t, module))
 }
 
+// Origin: https://github.com/matryer/moq/blob/main/main.go
 func TestModes(t *testing.T) {
 	t.Parallel()
 	module := newModule(t)
@@ -147,6 +150,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
+// Origin: https://github.com/sqlc-dev/sqlc/issues/105
 func TestStaleOutput(t *testing.T) {
 	t.Parallel()
 	module := newModule(t)
@@ -171,6 +175,7 @@ func TestStaleOutput(t *testing.T) {
 	}
 }
 
+// Origin: https://github.com/sqlc-dev/sqlc/issues/105
 func TestStaleLedger(t *testing.T) {
 	t.Parallel()
 	module := newModule(t)
@@ -238,6 +243,7 @@ func TestForgedLedgerLine(t *testing.T) {
 	equal(t, generated(t, module), []string{"changed idem_gen.go"})
 }
 
+// Origin: https://github.com/ent/ent/issues/852
 func TestConflictMarkers(t *testing.T) {
 	t.Parallel()
 	module := newModule(t)
@@ -280,6 +286,7 @@ func refusal(t *testing.T, module string) string {
 	return problems.Error()
 }
 
+// Origin: https://github.com/matryer/moq/blob/main/main.go
 func TestReadOnlyTarget(t *testing.T) {
 	t.Parallel()
 	module := newModule(t)
@@ -354,6 +361,8 @@ func TestSymbolicLinks(t *testing.T) {
 
 // TestRollBack makes the last of several steps fail: whatever stood stands
 // again, and nothing is left over.
+//
+// Origin: https://github.com/99designs/gqlgen/issues/1211
 func TestRollBack(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -92,7 +92,7 @@ func (r *reader) typeErrors(in *interfaceSource) {
 				in.draft.Methods[i].Signature = nil
 			}
 		}
-		r.report(r.at.at(e.Pos), spec.CodeUnresolved, "%s: %s%s", where, e.Msg, r.meant(e))
+		r.report(r.at.at(e.Pos), spec.CodeUnresolved, "%s: %s%s%s", where, e.Msg, r.meant(e), r.newer())
 	}
 }
 

@@ -140,6 +140,10 @@ func (l *loader) run(more packages.LoadMode) (*result, error) {
 	var drafts []*spec.Draft
 	var trouble []error
 	for _, root := range roots {
+		if root.Dir == "" && len(root.GoFiles) > 0 {
+			// Drivers other than the go command, as of Bazel, do not name it.
+			root.Dir = filepath.Dir(root.GoFiles[0])
+		}
 		if isEmitted(root.Dir) {
 			continue
 		}

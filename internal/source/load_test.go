@@ -3,6 +3,8 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,11 +52,13 @@ func TestLoadWithoutPatternsLoadsTheDirectory(t *testing.T) {
 
 // A dependency that does not compile has no export data; its types come from
 // its source then.
+//
+// Origin: https://github.com/golang/go/issues/66603
 func TestLoadWithADependencyThatDoesNotCompile(t *testing.T) {
 	dir := newModule(t)
 	writeFiles(t, dir,
 		"dto/dto.go", "package dto\n\ntype In struct {\n\tID string `path:\"id\"`\n}\n\nvar broken int = undefined\n",
-		"orders/orders.go", strings.NewReplacer("/orders\n", "/orders/{id}\n", "in In", "in dto.In", `import "context"`, "import (\n\t\"context\"\n\n\t\"example.com/cases/dto\"\n)").Replace(orders))
+		"orders/orders.go", withDTO)
 	packages, err := Load(context.Background(), Config{Dir: dir, Env: moduleEnv()}, "./orders")
 	if err != nil {
 		t.Fatal(err)
@@ -84,6 +88,7 @@ func TestLoadWithBrokenOutputEverywhere(t *testing.T) {
 	}
 }
 
+// Origin: https://github.com/glycerine/zebrapack/issues/2
 func TestLoadTrouble(t *testing.T) {
 	dir := newModule(t)
 	writeFiles(t, dir,
@@ -201,5 +206,88 @@ func TestTaken(t *testing.T) {
 	want := []string{"Dotted", "In", "Orders", "constant", "context", "excluded", "function", "http", "inTest", "strings", "variable"}
 	if !slices.Equal(got, want) {
 		t.Errorf("taken are %v\nwant      %v", got, want)
+	}
+}
+
+// withDTO is an interface whose request is of another package.
+var withDTO = strings.NewReplacer("/orders\n", "/orders/{id}\n", "in In", "in dto.In",
+	`import "context"`, "import (\n\t\"context\"\n\n\t\"example.com/cases/dto\"\n)").Replace(orders)
+
+// Export data of a go command that is newer than this program cannot be read;
+// types come from the sources then.
+//
+// Origin: https://github.com/vektra/mockery/issues/1171
+func TestLoadWithUnreadableExportData(t *testing.T) {
+	dir := newModule(t)
+	log, garbage := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "export")
+	writeFiles(t, dir, "dto/dto.go", "package dto\n\ntype In struct {\n\tID string `path:\"id\"`\n}\n", "orders/orders.go", withDTO)
+	writeFile(t, garbage, "go object of a version to come")
+	packages, err := Load(context.Background(), Config{Dir: dir, Env: driverEnv(t, log, garbage)}, "./orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in := packages[0].APIs[0].Endpoints[0].In; len(in.Fields) != 1 || in.Fields[0].Selector != "ID" {
+		t.Errorf("the request was read as %+v", in)
+	}
+	requests, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(requests), "[pattern=./orders] false\n[pattern=./orders] true\n"; got != want {
+		t.Errorf("the requests were\n%swant\n%s", got, want)
+	}
+}
+
+// However many interfaces and packages there are, the go command is asked once.
+//
+// Origin: https://github.com/vektra/mockery/issues/521
+// Origin: https://github.com/golang/go/issues/66603
+func TestOneLoad(t *testing.T) {
+	dir := newModule(t)
+	log := filepath.Join(t.TempDir(), "log")
+	for i := range 10 {
+		for j := range 3 {
+			name := fmt.Sprintf("Orders%d", j)
+			writeFile(t, filepath.Join(dir, fmt.Sprintf("p%d", i), fmt.Sprintf("orders%d.go", j)), strings.NewReplacer(
+				"Orders", name, "In", fmt.Sprintf("In%d", j), "/orders\n", fmt.Sprintf("/orders%d\n", j)).Replace(orders))
+		}
+	}
+	packages, err := Load(context.Background(), Config{Dir: dir, Env: driverEnv(t, log, "")}, "./...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packages) != 10 || len(packages[0].APIs) != 3 {
+		t.Errorf("loaded %d packages, %d interfaces in the first", len(packages), len(packages[0].APIs))
+	}
+	requests, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(requests), "[pattern=./...] false\n"; got != want {
+		t.Errorf("the requests were\n%swant\n%s", got, want)
+	}
+}
+
+// A package for a newer Go than this program's generates as any other; what
+// does not parse or resolve in it may be new, and the message says so.
+//
+// Origin: https://github.com/goforj/wire/issues/2
+func TestLoadWithANewerGo(t *testing.T) {
+	dir := newModule(t)
+	const tag = "//go:build go1.99\n\n"
+	writeFiles(t, dir,
+		"good/orders.go", tag+orders,
+		"unresolved/orders.go", tag+strings.Replace(orders, "in In", "in Im", 1),
+		"syntax/orders.go", tag+orders+"\nfunc novelty() <> {}\n")
+	cfg := Config{Dir: dir, Env: moduleEnv(), Tags: "go1.99"}
+	if _, err := Load(context.Background(), cfg, "./good"); err != nil {
+		t.Errorf("a newer package does not load: %v", err)
+	}
+	for pattern, message := range map[string]string{"./unresolved": "Create: undefined: Im", "./syntax": "expected "} {
+		_, err := Load(context.Background(), cfg, pattern)
+		const advice = "file requires newer Go version go1.99 (application built with go1."
+		if err == nil || !strings.Contains(err.Error(), message) || !strings.Contains(err.Error(), advice) || !strings.Contains(err.Error(), "build idemgen again with the Go of the package") {
+			t.Errorf("%s: %v, want %q and %q", pattern, err, message, advice)
+		}
 	}
 }

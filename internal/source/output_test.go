@@ -6,6 +6,7 @@ import (
 	"testing"
 )
 
+// Origin: https://github.com/golangci/golangci-lint/issues/1083
 func TestIsOutput(t *testing.T) {
 	for _, c := range []struct {
 		name, content string

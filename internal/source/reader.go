@@ -133,7 +133,7 @@ func (r *reader) syntaxErrors() bool {
 		}
 		pos := list[0].Pos
 		pos.Filename = r.at.name(pos.Filename)
-		r.report(pos, spec.CodeSyntax, "%s", list[0].Msg)
+		r.report(pos, spec.CodeSyntax, "%s%s", list[0].Msg, r.newer())
 		found = true
 	}
 	return found

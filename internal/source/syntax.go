@@ -14,11 +14,20 @@ import (
 	"github.com/idemgen/idemgen/internal/spec"
 )
 
-// FromSyntax reads the annotated interfaces of a package that somebody else
-// has parsed, with comments, and type-checked, as analysis drivers do. It
-// returns nil when there is no directive in it, or when its directives break
-// rules: that is the generator's to say. Files of tests are not read.
+// FromSyntax is ReadSyntax for those who are not to report what is wrong with
+// the directives, which is the generator's to say: there is no package then.
 func FromSyntax(fset *token.FileSet, files []*ast.File, pkg *types.Package, info *types.Info) *spec.Package {
+	read, problems := ReadSyntax(fset, files, pkg, info)
+	if len(problems) > 0 {
+		return nil
+	}
+	return read
+}
+
+// ReadSyntax reads the annotated interfaces of a package that somebody else has
+// parsed, with comments, and type-checked, as analysis drivers do. The package
+// is nil when there is no directive in it. Files of tests are not read.
+func ReadSyntax(fset *token.FileSet, files []*ast.File, pkg *types.Package, info *types.Info) (*spec.Package, spec.Problems) {
 	loaded := &packages.Package{Name: pkg.Name(), PkgPath: pkg.Path(), Fset: fset, Types: pkg, TypesInfo: info}
 	parsed := &parsedFiles{content: map[string][]byte{}, errors: map[string]scanner.ErrorList{}}
 	annotated := false
@@ -33,12 +42,12 @@ func FromSyntax(fset *token.FileSet, files []*ast.File, pkg *types.Package, info
 		annotated = annotated || mentionsDirective(file)
 	}
 	if !annotated {
-		return nil
+		return nil, nil
 	}
 	for _, name := range loaded.GoFiles {
 		content, err := os.ReadFile(name)
 		if err != nil {
-			return nil
+			return nil, nil
 		}
 		parsed.content[name] = content
 	}
@@ -46,10 +55,11 @@ func FromSyntax(fset *token.FileSet, files []*ast.File, pkg *types.Package, info
 	r := newReader(loaded, loaded.Dir, parsed)
 	draft := r.read()
 	built, problems := spec.Build([]*spec.Draft{draft})
-	if len(r.problems)+len(problems) > 0 || len(draft.Interfaces) == 0 {
-		return nil
+	problems = append(r.problems, problems...)
+	if len(problems) > 0 || len(draft.Interfaces) == 0 {
+		return nil, problems
 	}
-	return built[0]
+	return built[0], nil
 }
 
 // mentionsDirective reports whether a comment of a file begins like a

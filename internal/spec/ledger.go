@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -80,6 +81,8 @@ func checkDir(d *Draft, dir string) string {
 			return fmt.Sprintf("is invisible to the go command, because of its element %q", element)
 		case element == "vendor":
 			return "lies in a vendor folder"
+		case windowsForm.MatchString(element):
+			return fmt.Sprintf("cannot be imported: its element %q is a device or a short name on Windows, which the go command refuses everywhere", element)
 		case !isImportElement(element):
 			return fmt.Sprintf("cannot be imported: its element %q has other than letters, digits, and - . _ ~", element)
 		}
@@ -113,6 +116,10 @@ func isImportElement(s string) bool {
 	}
 	return s != "" && !strings.HasSuffix(s, ".")
 }
+
+// windowsForm is a name that Windows keeps for a device, or makes up for a longer
+// name, also with an extension, and in capitals.
+var windowsForm = regexp.MustCompile(`^(?i:con|prn|aux|nul|com[1-9]|lpt[1-9]|[^.]*~[0-9]+)(\..*)?$`)
 
 // ledgerUse is a ledger with the interface that asks for it.
 type ledgerUse struct {

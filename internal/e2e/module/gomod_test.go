@@ -53,6 +53,8 @@ func (m module) wantOneLine(t *testing.T) {
 
 // TestRuntimeIsOneLine: what imports the runtime requires one module, and
 // verifies none beside it.
+//
+// Origin: https://github.com/oapi-codegen/oapi-codegen/issues/1142
 func TestRuntimeIsOneLine(t *testing.T) {
 	t.Parallel()
 	m := emptyModule(t)
@@ -69,6 +71,8 @@ func TestRuntimeIsOneLine(t *testing.T) {
 
 // TestRuntimeIsStandardLibrary: the packages that end up in a user's program
 // depend on the standard library and each other.
+//
+// Origin: https://github.com/oapi-codegen/oapi-codegen/issues/1142
 func TestRuntimeIsStandardLibrary(t *testing.T) {
 	t.Parallel()
 	root := module{process.Root(t), process.Env("GOPROXY=off")}
@@ -87,6 +91,8 @@ func TestRuntimeIsStandardLibrary(t *testing.T) {
 // TestLightWay: go get and go run @latest add one line to go.mod, and to go.sum
 // the sums of idemgen itself. Generated code, its ledger included, needs no
 // more; the driver is the user's.
+//
+// Origin: https://github.com/golang/go/issues/48429
 func TestLightWay(t *testing.T) {
 	t.Parallel()
 	m := published(t)
@@ -110,6 +116,10 @@ func TestLightWay(t *testing.T) {
 
 // TestToolWay: go get -tool lists what the generator needs, as indirect lines,
 // and generates the same.
+//
+// Origin: https://github.com/vektra/mockery/pull/612
+// Origin: https://github.com/golang/go/issues/48429
+// Origin: https://github.com/sqlc-dev/sqlc/issues/3018
 func TestToolWay(t *testing.T) {
 	t.Parallel()
 	m := published(t)
@@ -148,8 +158,34 @@ func TestToolWay(t *testing.T) {
 	same(t, m.output(t), generated)
 }
 
+// TestSeparateModFile: with the generator in a go.mod of its own, beside the
+// module's, the module requires what generated code needs and nothing else.
+//
+// Origin: https://github.com/golang/go/issues/48429
+func TestSeparateModFile(t *testing.T) {
+	t.Parallel()
+	m := published(t)
+	m.run(t, "go", "mod", "init", "example.com/orders")
+	m.write(t, "orders.go", readmeFile(t, "orders.go"))
+	m.write(t, "tools.mod", m.read(t, "go.mod"))
+	m.run(t, "go", "get", "-modfile=tools.mod", "-tool", idemgenPath+"/cmd/idemgen")
+	m.run(t, "go", "get", idemgenPath)
+	m.run(t, "go", "tool", "-modfile=tools.mod", "idemgen", "./...")
+	m.run(t, "go", "mod", "tidy")
+	m.wantOneLine(t)
+	m.run(t, "go", "build", "./...")
+
+	generated := m.output(t)
+	m.clear(t)
+	m.run(t, idemgen, "./...")
+	same(t, m.output(t), generated)
+}
+
 // TestBesideModule: the generator runs from its own module on one that does not
 // know it, as go run -C and built binaries do.
+//
+// Origin: https://github.com/open-policy-agent/opa/issues/9160
+// Origin: https://github.com/uber-go/mock/issues/80
 func TestBesideModule(t *testing.T) {
 	t.Parallel()
 	m := newModule(t, map[string]string{"orders.go": readmeFile(t, "orders.go")})

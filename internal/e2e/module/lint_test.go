@@ -114,6 +114,8 @@ type Plain interface {
 // TestLint: neither go vet nor staticcheck has anything to say about generated
 // code. Staticcheck passes over files that are marked as generated, except for
 // what would be a bug, so that the marks are taken off, too.
+//
+// Origin: https://github.com/golangci/golangci-lint/issues/2864
 func TestLint(t *testing.T) {
 	t.Parallel()
 	staticcheck := os.Getenv("STATICCHECK")
@@ -142,6 +144,8 @@ func TestLint(t *testing.T) {
 
 // TestWithoutCgo: neither the generator nor what it generates needs a C
 // compiler.
+//
+// Origin: https://github.com/sqlc-dev/sqlc/issues/2149
 func TestWithoutCgo(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{".", "example"} {

@@ -71,6 +71,9 @@ func newOrders(t *testing.T) module {
 
 // TestSettings: the output is the same bytes under every setting of the go
 // command, and generation leaves go.mod alone.
+//
+// Origin: https://github.com/golang/mock/issues/415
+// Origin: https://github.com/matryer/moq/blob/main/pkg/moq/moq_test.go
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	plain := newOrders(t)
