@@ -141,15 +141,3 @@ func TestLint(t *testing.T) {
 	example.run(t, "go", "vet", "./...")
 	example.run(t, staticcheck, "./...")
 }
-
-// TestWithoutCgo: neither the generator nor what it generates needs a C
-// compiler.
-//
-// Origin: https://github.com/sqlc-dev/sqlc/issues/2149
-func TestWithoutCgo(t *testing.T) {
-	t.Parallel()
-	for _, folder := range []string{".", "example"} {
-		m := module{filepath.Join(process.Root(t), folder), process.Env("CGO_ENABLED=0", "GOPROXY=off")}
-		m.run(t, "go", "build", "-o", t.TempDir()+string(filepath.Separator), "./...")
-	}
-}

@@ -1,6 +1,8 @@
 package module_test
 
 import (
+	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -56,6 +58,69 @@ type Refunds interface {
 var shared = map[string]string{
 	"go.mod":    "module example.com/shared\n\ngo 1.26.0\n",
 	"shared.go": "package shared\n\ntype Receipt struct {\n\tTotal int `json:\"total\"`\n}\n",
+}
+
+// TestReadOnlyModuleCache: generation takes what it needs from a module cache
+// that nobody may write to, and leaves no trace in it. The permissions do not
+// hold for the superuser; that nothing in the cache changes does.
+func TestReadOnlyModuleCache(t *testing.T) {
+	t.Parallel()
+	m := published(t) // with a GOPATH's worth of modules of its own
+	m.run(t, "go", "mod", "init", "example.com/orders")
+	m.write(t, "orders.go", readmeFile(t, "orders.go"))
+	m.run(t, "go", "get", "-tool", idemgenPath+"/cmd/idemgen")
+	m.run(t, idemgen, "./...")
+	want := m.output(t)
+	cache := strings.TrimSpace(m.run(t, "go", "env", "GOMODCACHE"))
+
+	chmod := func(and, or os.FileMode) {
+		err := filepath.WalkDir(cache, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := entry.Info()
+			if err != nil {
+				return err
+			}
+			return os.Chmod(path, info.Mode().Perm()&and|or)
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	chmod(0o555, 0)
+	defer chmod(0o777, 0o200) // for the test to clean up after itself
+	before := listing(t, cache)
+	m.clear(t)
+	m = m.with("GOPROXY=off", "GOFLAGS=-mod=readonly -trimpath")
+	m.run(t, idemgen, "./...")
+	same(t, m.output(t), want)
+	m.clear(t)
+	m.run(t, "go", "tool", "idemgen", "./...")
+	same(t, m.output(t), want)
+	if after := listing(t, cache); after != before {
+		t.Errorf("the module cache was\n%s\nand is\n%s", before, after)
+	}
+}
+
+// listing is everything in a folder with size and time, one a line.
+func listing(t *testing.T, folder string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			fmt.Fprintln(&b, path, info.Size(), info.ModTime())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 // newOrders makes a module of the package orders, with the module shared beside
@@ -134,6 +199,29 @@ func TestSettings(t *testing.T) {
 		m := newOrders(t).with("GOFLAGS=-mod=readonly")
 		again(t, m, idemgen, "./...")
 		again(t, m, "go", "tool", "idemgen", "./...")
+	})
+
+	t.Run("vendored workspace", func(t *testing.T) {
+		t.Parallel()
+		m := newOrders(t)
+		workspace := module{t.TempDir(), m.with("GOWORK=").env}
+		if err := os.Rename(m.dir, filepath.Join(workspace.dir, "orders")); err != nil {
+			t.Fatal(err)
+		}
+		workspace.write(t, "go.work", "go 1.26.0\n\nuse ./orders\n")
+		m = workspace.in("orders")
+		again(t, m, idemgen, "./...") // so that the folder has what the output needs
+		workspace.run(t, "go", "work", "vendor")
+		again(t, m, idemgen, "./...")
+		workspace.run(t, "go", "build", "./orders/...")
+	})
+
+	t.Run("GOFLAGS", func(t *testing.T) {
+		t.Parallel()
+		m := newOrders(t)
+		for _, flags := range []string{"-trimpath", "-tags=netgo,extra", "-mod=mod -buildvcs=false -ldflags=-s", "-gcflags=-N", "-modcacherw"} {
+			again(t, m.with("GOFLAGS="+flags), idemgen, "./...")
+		}
 	})
 
 	t.Run("GOPATH", func(t *testing.T) {
