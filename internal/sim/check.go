@@ -32,8 +32,8 @@ type account struct {
 	expires    int64
 	gone       int64
 	fencing    int64
-	completion *completion // of this incarnation
-	effects    int         // of this incarnation
+	completion *completion // of this life
+	effects    int         // of this life
 	claims     []*claim    // all that were ever won, of this key
 }
 

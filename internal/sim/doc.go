@@ -14,7 +14,7 @@
 //
 //	go test ./internal/sim -run 'TestRun$' -sim.seed=1 -sim.steps=1000000 -sim.report=report.json
 //
-// and reads the [Report]. A failure prints its world's seed, with which one
+// and reads the [Report]; -sim.steps is 100,000 unless given. A failure prints its world's seed, with which one
 // step plays that world alone.
 //
 // A seed gives the same decisions every time, with two exceptions that are out

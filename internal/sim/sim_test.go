@@ -13,9 +13,9 @@ import (
 
 var (
 	seedFlag   = flag.Uint64("sim.seed", 0, "seed of the first world; 0 takes one from the clock")
-	stepsFlag  = flag.Int("sim.steps", 200_000, "scheduler steps of TestRun")
+	stepsFlag  = flag.Int("sim.steps", 100_000, "scheduler steps of TestRun")
 	reportFlag = flag.String("sim.report", "", "file for TestRun's report, as JSON")
-	soakFlag   = flag.Bool("sim.soak", false, "let TestExplore go as deep as an hour allows")
+	soakFlag   = flag.Bool("sim.soak", false, "let TestExplore go as deep as some minutes allow")
 )
 
 func seed(t *testing.T) uint64 {
@@ -74,7 +74,7 @@ func fail(t *testing.T, report Report) {
 }
 
 // A seed gives the same world every time. Worlds whose requests wait are left
-// out, and a world may differ twice, see the package's text.
+// out, and one play of three may differ, see the package's text.
 func TestSeedGivesTheSameWorld(t *testing.T) {
 	played := 0
 	for n := uint64(0); played < 50; n++ {
@@ -83,8 +83,8 @@ func TestSeedGivesTheSameWorld(t *testing.T) {
 			continue
 		}
 		played++
-		same := slices.ContainsFunc([]int{1, 2, 3}, func(int) bool { return lines(randomWorld(t, Correct, n)) == lines(first) })
-		if !same {
+		a, b := lines(first), lines(randomWorld(t, Correct, n))
+		if c := lines(randomWorld(t, Correct, n)); a != b && b != c && c != a {
 			t.Errorf("world %d is another one each time", n)
 		}
 	}
