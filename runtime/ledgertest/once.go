@@ -45,12 +45,12 @@ var onceCases = []txCase{
 	}},
 	{"leaves nothing after a rollback", func(s *txSuite) {
 		c := s.claim(key("k"))
-		tx, f := s.beginOnce(c)
+		tx, _ := s.beginOnce(c)
 		s.effect(tx, "one")
 		s.rollback(tx)
 		s.wantEffects(0)
 		s.wantAbsent(c.ID)
-		tx, f = s.beginOnce(c)
+		tx, f := s.beginOnce(c)
 		s.effect(tx, "one")
 		s.completeIn(tx, completion(f, "answer"))
 		s.rollback(tx)
