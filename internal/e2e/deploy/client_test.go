@@ -63,17 +63,15 @@ func (c *client) retry(t *testing.T, live []*server) {
 func (c *client) begin(t *testing.T, live []*server) {
 	type try struct {
 		request
-		variant string
-		to      *server
-		got     answer
-		err     error
+		to  *server
+		got answer
+		err error
 	}
 	first := c.fresh()
-	tries := []*try{{request: first, variant: "exact", to: c.any(live)}}
+	tries := []*try{{request: first, to: c.any(live)}}
 	if c.random.IntN(2) == 0 {
 		for range 1 + c.random.IntN(3) {
-			v := c.variant()
-			tries = append(tries, &try{request: v.change(c, first), variant: v.name, to: c.any(live)})
+			tries = append(tries, &try{request: c.variant().change(c, first), to: c.any(live)})
 		}
 	}
 	var wg sync.WaitGroup
@@ -106,12 +104,25 @@ func (c *client) begin(t *testing.T, live []*server) {
 		if err != nil {
 			t.Errorf("%s was asked at the same time: %v", a.to.name, err)
 		}
-		c.seen[sight{l.by.name, a.to.name, a.variant + " at once", verdict}]++
+		c.seen[sight{l.by.name, a.to.name, l.differs(a.request) + " at once", verdict}]++
 	}
 	c.keys = append(c.keys, l)
 	if l.places() {
 		c.placed = append(c.placed, l)
 	}
+}
+
+// differs names how a request differs from the one that ran.
+func (l *life) differs(asked request) string {
+	versioned := asked
+	versioned.version = l.version
+	switch {
+	case asked == l.request:
+		return "exact"
+	case versioned == l.request:
+		return "version"
+	}
+	return "another"
 }
 
 // any is one of the servers.

@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"time"
 )
+
+var fixed = flag.Uint64("deploy.seed", 0, "what the clients send; 0 takes a new seed")
 
 const (
 	clients  = 16
@@ -24,7 +27,10 @@ func TestRollingDeploy(t *testing.T) {
 		// A header that fills a field has to join the fingerprint.
 		edit{"\tVersion string `json:\"-\" header:\"X-Api-Version\"`\n", ""})}
 	is := &release{name: "new", rule: "1 raw content-type x-api-version", binary: build(t), versioned: true}
-	seed := uint64(time.Now().UnixNano())
+	seed := *fixed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
 	t.Logf("seed %d", seed)
 
 	db := newDatabase(t)
