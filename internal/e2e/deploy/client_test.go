@@ -48,7 +48,7 @@ func (c *client) retry(t *testing.T, live []*server) {
 	c.sent++
 	got, err := asked.send(s.Server)
 	if err != nil {
-		t.Errorf("%+v: %v", asked, err)
+		t.Errorf("%s: %v", asked, err)
 		return
 	}
 	verdict, err := l.judge(asked, got, false)
@@ -84,7 +84,7 @@ func (c *client) begin(t *testing.T, live []*server) {
 	var ran *try
 	for _, a := range tries {
 		if a.err != nil {
-			t.Errorf("%+v: %v", a.request, a.err)
+			t.Errorf("%s: %v", a.request, a.err)
 			return
 		}
 		if ran == nil && a.got.status < 300 && !a.got.replayed {
@@ -92,7 +92,7 @@ func (c *client) begin(t *testing.T, live []*server) {
 		}
 	}
 	if ran == nil {
-		t.Errorf("none of %d requests ran; the first was %+v and got %+v", len(tries), first, tries[0].got)
+		t.Errorf("none of %d requests ran; the first was %s and got %+v", len(tries), first, tries[0].got)
 		return
 	}
 	l := &life{ran.request, ran.to.release, ran.got}

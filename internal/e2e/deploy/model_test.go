@@ -66,7 +66,7 @@ func (l *life) judge(asked request, got answer, concurrent bool) (verdict string
 		err = fmt.Errorf("an answer that nothing allows")
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %s ran %+v; %+v got %+v", err, l.by.name, l.request, asked, got)
+		err = fmt.Errorf("%w: %s ran %s; %s got %+v", err, l.by.name, l.request, asked, got)
 	}
 	return verdict, err
 }

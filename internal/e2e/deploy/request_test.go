@@ -19,6 +19,10 @@ type request struct {
 
 func (r request) body() string { return fmt.Sprintf(r.form, r.number) }
 
+func (r request) String() string {
+	return fmt.Sprintf("%s %s under %q, %s, version %q, %s", r.method, r.path, r.key, r.contentType, r.version, r.body())
+}
+
 // answer is what a client can see of an answer and a replay has to repeat, and
 // whether it was a replay.
 type answer struct {
