@@ -90,8 +90,15 @@ func New(ctx context.Context, db *sql.DB, engine Engine, statements Statements, 
 	if err != nil {
 		return nil, err
 	}
+	writer, reader := DBTX(db), DBTX(o.reader)
+	if engine.OneWriter {
+		writer = keepPrepared(db)
+		if reader = writer; o.reader != db {
+			reader = keepPrepared(o.reader)
+		}
+	}
 	l := &Ledger{db: db, core: &core{
-		Writer: db, Reader: o.reader, Statements: statements, Engine: engine, Limit: o.limit,
+		Writer: writer, Reader: reader, Statements: statements, Engine: engine, Limit: o.limit,
 		Exec: func(ctx context.Context, statement string) error {
 			_, err := db.ExecContext(ctx, statement)
 			return err

@@ -20,8 +20,9 @@ func (l *Ledger) commitTogether(ctx context.Context, batch []*sqlcore.Write[DBTX
 	if err != nil {
 		return err
 	}
+	on := keepPrepared(tx)
 	for _, w := range batch {
-		if err := w.Run(ctx, tx); err != nil {
+		if err := w.Run(ctx, on); err != nil {
 			tx.Rollback()
 			return err
 		}

@@ -88,6 +88,44 @@ func (c *lossyConn) QueryContext(ctx context.Context, query string, args []drive
 	return rows, err
 }
 
+// PrepareContext gives statements that lose answers, too.
+func (c *lossyConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	prepared, err := c.moderncConn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return &lossyStmt{prepared.(moderncStmt), query, c.faults}, nil
+}
+
+// moderncStmt is what the driver's statements can do.
+type moderncStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+type lossyStmt struct {
+	moderncStmt
+	query  string
+	faults *faults
+}
+
+func (s *lossyStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	result, err := s.moderncStmt.ExecContext(ctx, args)
+	if err == nil && s.faults.hits(s.query) {
+		return nil, driver.ErrBadConn
+	}
+	return result, err
+}
+
+func (s *lossyStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := s.moderncStmt.QueryContext(ctx, args)
+	if err == nil && s.faults.hits(s.query) {
+		return nil, errors.Join(driver.ErrBadConn, drain(rows))
+	}
+	return rows, err
+}
+
 // drain reads rows to their end: only then does a statement with RETURNING stand.
 func drain(rows driver.Rows) error {
 	values := make([]driver.Value, len(rows.Columns()))
