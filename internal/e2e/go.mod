@@ -3,6 +3,7 @@ module github.com/idemgen/idemgen/internal/e2e
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/golang-migrate/migrate/v4 v4.20.1
 	github.com/idemgen/idemgen v0.0.0

@@ -1,0 +1,35 @@
+// Command prove runs the fault suite and prints what was attacked, how often,
+// and what was found. It exits with 1 when a promise was broken.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/idemgen/idemgen/internal/e2e/faults"
+)
+
+func main() {
+	length := flag.Duration("for", 2*time.Minute, "how long to attack")
+	seed := flag.Uint64("seed", 0, "seed of the attackers and clients; 0 takes a new one")
+	flag.Parse()
+	if *seed == 0 {
+		*seed = uint64(rand.Uint32())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	report, err := faults.Run(ctx, faults.Options{For: *length, Seed: *seed})
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "prove: seed %d: %v\n", *seed, err)
+		os.Exit(2)
+	}
+	report.Print(os.Stdout)
+	if len(report.Violations()) > 0 {
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,140 @@
+package faults
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	_ "modernc.org/sqlite"
+
+	"github.com/idemgen/idemgen/example/payments"
+)
+
+// Options say how to attack.
+type Options struct {
+	// For is how long the attacks go on. Afterwards everything is mended, each
+	// payment asked for once more, and all of it checked.
+	For  time.Duration
+	Seed uint64
+
+	// forget breaks the servers, so that there is something to find.
+	forget bool
+}
+
+// Run attacks and checks. An error says that the suite itself did not work;
+// what it found is in the report.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	began := time.Now()
+	r := &Report{Seed: o.Seed}
+	dir, err := os.MkdirTemp("", "faults-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	binary := filepath.Join(dir, "server")
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/idemgen/idemgen/internal/e2e/faults/server")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build the server: %w\n%s", err, out)
+	}
+	payer, err := startPayer(ctx, filepath.Join(dir, "payments.db"))
+	if err != nil {
+		return nil, err
+	}
+	defer payer.Close()
+	var extra []string
+	if o.forget {
+		extra = []string{"-forget"}
+	}
+	site, err := postgresSite(ctx, r, binary, payer.URL, extra)
+	if err != nil {
+		return nil, err
+	}
+	defer site.stop()
+	if err := attackAll(ctx, r, o, site); err != nil {
+		return nil, err
+	}
+	charges, err := payer.Charges(ctx)
+	if err != nil {
+		return nil, err
+	}
+	site.checkCharges(charges)
+	r.Took = time.Since(began)
+	return r, r.failure
+}
+
+// attackAll runs sites through attacks, rest and checks.
+func attackAll(ctx context.Context, r *Report, o Options, sites ...*site) error {
+	ctx, end := context.WithCancel(ctx)
+	var alive sync.WaitGroup
+	defer func() {
+		end()
+		alive.Wait()
+	}()
+	began := time.Now()
+	for _, s := range sites {
+		s.history = &history{keys: map[string][]*attempt{}}
+		s.fleet = newFleet(s, began, 12)
+		if err := s.start(ctx, &alive); err != nil {
+			return err
+		}
+	}
+	var all sync.WaitGroup
+	for i, s := range sites {
+		all.Go(func() { s.endure(ctx, o.For, o.Seed+uint64(i)<<32) })
+	}
+	all.Wait()
+	return nil
+}
+
+// endure is the whole course of a site.
+func (s *site) endure(ctx context.Context, d time.Duration, seed uint64) {
+	hard, over := context.WithTimeout(ctx, d)
+	defer over()
+	s.suffer(hard, seed)
+	if err := s.heal(); err != nil {
+		s.report.broken(err)
+		return
+	}
+	if err := s.await(ctx); err != nil {
+		s.report.broken(err)
+		return
+	}
+	s.fleet.calm = true
+	s.observe(ctx)
+	s.settle(ctx, seed)
+	s.observe(ctx)
+	s.checkStored(ctx)
+	s.check()
+}
+
+// payer is the payment service.
+type payer struct {
+	*payments.Service
+	*httptest.Server
+	db *sql.DB
+}
+
+func startPayer(ctx context.Context, file string) (*payer, error) {
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	service, err := payments.NewService(ctx, db)
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return &payer{service, httptest.NewServer(service), db}, nil
+}
+
+func (p *payer) Close() {
+	p.Server.Close()
+	p.db.Close()
+}
