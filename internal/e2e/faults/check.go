@@ -57,11 +57,31 @@ func judge(attempts []*attempt) (found []Violation) {
 	}
 	switch explain(attempts) {
 	case porcupine.Illegal:
-		violate("replay-equal", attempts...)
+		violate(culprit(attempts), attempts...)
 	case porcupine.Unknown:
 		violate("not decided in time", attempts...)
 	}
 	return found
+}
+
+// culprit names the promise that a history breaks: the one about those attempts
+// without which the rest makes sense.
+func culprit(attempts []*attempt) string {
+	for _, about := range []struct {
+		outcome outcome
+		rule    string
+	}{
+		{observed, "effect-iff-completed"},
+		{reused, "same-request"},
+		{replayed, "replay-equal"},
+		{ran, "one-completion"},
+	} {
+		rest := slices.DeleteFunc(slices.Clone(attempts), func(a *attempt) bool { return a.outcome == about.outcome })
+		if explain(rest) == porcupine.Ok {
+			return about.rule
+		}
+	}
+	return "one-completion"
 }
 
 // windows counts how often the work of a key had its answer told and not
@@ -90,11 +110,11 @@ func (s *site) checkCharges(charges []payments.Charge) {
 		s.report.checks.add("charges looked for", 1)
 		charged := made[reference]
 		if len(charged) > 1 {
-			s.report.violate("one charge for a derived key", s.name+" "+reference, fmt.Sprintf("charged %v", charged))
+			s.report.violate("derived-key", s.name+" "+reference, fmt.Sprintf("charged %v", charged))
 		}
 		for _, a := range attempts {
 			if a.status == 201 && !slices.Equal(charged, []int64{a.cents}) {
-				s.report.violate("answered means charged", s.name+" "+reference, fmt.Sprintf("charged %v\n%s", charged, tell(attempts)))
+				s.report.violate("claimed-run", s.name+" "+reference, fmt.Sprintf("charged %v\n%s", charged, tell(attempts)))
 				break
 			}
 		}
@@ -109,8 +129,12 @@ func (s *site) checkStored(ctx context.Context) {
 	}
 	for reference, attempts := range s.history.keys {
 		r, ok := b.rows[reference]
-		if !ok || !r.completed {
-			s.report.violate("kept-until-expiry", s.name+" "+reference, fmt.Sprintf("the row is %+v (found: %v)\n%s", r, ok, tell(attempts)))
+		if !ok {
+			s.report.violate("kept-until-expiry", s.name+" "+reference, "there is no row\n"+tell(attempts))
+			continue
+		}
+		if !r.completed {
+			s.report.violate("durable-answer", s.name+" "+reference, fmt.Sprintf("the row is %+v\n%s", r, tell(attempts)))
 			continue
 		}
 		for _, a := range attempts {

@@ -95,7 +95,7 @@ func (f *fleet) invent(random *rand.Rand) payment {
 	return payment{
 		mode:    m,
 		account: []string{"alice", "bob"}[n%2],
-		key:     fmt.Sprint(m.name, "-", n/2),
+		key:     fmt.Sprint(f.site.name, "-", m.name, "-", n/2),
 		cents:   1 + random.Int64N(100_000),
 	}
 }
@@ -112,7 +112,7 @@ func (f *fleet) pay(ctx context.Context, random *rand.Rand, p payment) {
 	client := f.clients.next()
 	backoff := firstBackoff
 	for range patience {
-		a := f.ask(ctx, random, client, p)
+		a := f.ask(ctx, random, f.anywhere(random), client, p)
 		if !a.again() {
 			return
 		}
@@ -128,15 +128,19 @@ func (f *fleet) pay(ctx context.Context, random *rand.Rand, p payment) {
 	f.site.report.requests.add("clients that gave up", 1)
 }
 
-// ask sends a payment once, to any server, and keeps what came of it.
-func (f *fleet) ask(ctx context.Context, random *rand.Rand, client int, p payment) *attempt {
+// anywhere is the address of any server, or "" when that one is down.
+func (f *fleet) anywhere(random *rand.Rand) string {
+	return f.site.nodes[random.IntN(len(f.site.nodes))].address()
+}
+
+// ask sends a payment once and keeps what came of it.
+func (f *fleet) ask(ctx context.Context, random *rand.Rand, address string, client int, p payment) *attempt {
 	limit := time.Second + time.Duration(random.Int64N(int64(4*time.Second)))
 	if !f.calm && random.IntN(20) == 0 {
 		limit = time.Duration(random.Int64N(int64(60 * time.Millisecond)))
-		f.site.report.attacks.add("clients that hang up", 1)
+		f.site.attacked("clients that hang up", 1)
 	}
 	a := &attempt{payment: p, client: client, outcome: unknown}
-	address := f.site.nodes[random.IntN(len(f.site.nodes))].address()
 	if address == "" {
 		return a // nobody listens there: nothing was sent
 	}
@@ -148,6 +152,7 @@ func (f *fleet) ask(ctx context.Context, random *rand.Rand, client int, p paymen
 	a.got = int64(time.Since(f.began))
 	if err == nil {
 		a.read(response, body)
+		f.clock(response)
 	}
 	f.site.report.requests.add(label(a), 1)
 	f.site.history.add(a)
@@ -176,6 +181,13 @@ func (f *fleet) send(ctx context.Context, address string, p payment) (*http.Resp
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	return response, answer, err
+}
+
+// clock counts answers from servers whose clock is far from ours.
+func (f *fleet) clock(response *http.Response) {
+	if at, err := http.ParseTime(response.Header.Get("Date")); err == nil && time.Until(at).Abs() > 30*time.Minute {
+		f.site.attacked("answers by a server whose clock was an hour ahead", 1)
+	}
 }
 
 // label is how an attempt is counted.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,8 +22,10 @@ type node struct {
 	// attacked is held by what stops or ends the process.
 	attacked sync.Mutex
 
+	args []string
+
 	mu      sync.Mutex
-	args    []string
+	extra   []string  // arguments of the next life alone
 	process *exec.Cmd // nil while it starts
 	url     string
 	killed  bool // by us
@@ -42,7 +45,7 @@ func (n *node) serve(ctx context.Context) {
 // live runs one process to its end. It reports whether it came to serve.
 func (n *node) live(ctx context.Context) bool {
 	n.mu.Lock()
-	c := exec.Command(n.binary, n.args...)
+	c := exec.Command(n.binary, append(slices.Clone(n.args), n.extra...)...)
 	n.running, n.killed = 0, false
 	n.mu.Unlock()
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -118,22 +121,27 @@ func (n *node) life() int {
 	return n.starts
 }
 
-// kill ends the server as a crash would, unless it is not there. Further
-// arguments are those of its next life.
-func (n *node) kill(args []string) bool {
+// kill ends the server as a crash would, unless it is not there. Arguments are
+// added to those of its next life.
+func (n *node) kill(extra ...string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.process == nil || n.killed {
 		return false
 	}
-	n.killed, n.url, n.args = true, "", args
+	n.killed, n.url, n.extra = true, "", extra
 	n.process.Process.Kill()
 	return true
 }
 
-// pause stops the server for a while. It returns how many handlers stood still
-// meanwhile.
+// pause stops the server for a while, at a moment when handlers run. It returns
+// how many stood still.
 func (n *node) pause(ctx context.Context, d time.Duration) (owners int, ok bool) {
+	for n.handlers() == 0 {
+		if !sleep(ctx, time.Millisecond) {
+			return 0, false
+		}
+	}
 	n.mu.Lock()
 	c := n.process
 	n.mu.Unlock()
@@ -142,12 +150,19 @@ func (n *node) pause(ctx context.Context, d time.Duration) (owners int, ok bool)
 	}
 	c.Process.Signal(syscall.SIGSTOP)
 	sleep(ctx, d)
-	// All that it printed before has been read by now.
-	n.mu.Lock()
-	owners = n.running
-	n.mu.Unlock()
+	owners = n.handlers() // all that it printed before has been read by now
 	c.Process.Signal(syscall.SIGCONT)
 	return owners, true
+}
+
+// handlers is how many handlers run.
+func (n *node) handlers() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.process == nil {
+		return 0
+	}
+	return n.running
 }
 
 // await waits until the server serves.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
@@ -22,9 +21,14 @@ type Options struct {
 	// payment asked for once more, and all of it checked.
 	For  time.Duration
 	Seed uint64
+	// Clock runs some servers with a clock that jumps by an hour. They are
+	// built with a standard library of their own, which takes a minute at the
+	// first time.
+	Clock bool
 
-	// forget breaks the servers, so that there is something to find.
-	forget bool
+	// mistaken lets the servers make mistakes, so that there is something to
+	// find.
+	mistaken bool
 }
 
 // Run attacks and checks. An error says that the suite itself did not work;
@@ -38,38 +42,62 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	defer os.RemoveAll(dir)
 	binary := filepath.Join(dir, "server")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/idemgen/idemgen/internal/e2e/faults/server")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build the server: %w\n%s", err, out)
+	if err := build(ctx, binary); err != nil {
+		return nil, err
+	}
+	astray := binary
+	if o.Clock {
+		astray = filepath.Join(dir, "astray")
+		if err := buildAstray(ctx, astray); err != nil {
+			return nil, fmt.Errorf("move the clock of a server: %w", err)
+		}
+	} else {
+		r.note("the clock of a server that jumps")
 	}
 	payer, err := startPayer(ctx, filepath.Join(dir, "payments.db"))
 	if err != nil {
 		return nil, err
 	}
 	defer payer.Close()
-	var extra []string
-	if o.forget {
-		extra = []string{"-forget"}
-	}
-	site, err := postgresSite(ctx, r, binary, payer.URL, extra)
+	toPayer, err := newLine("tcp", payer.Listener.Addr().String())
 	if err != nil {
 		return nil, err
 	}
-	defer site.stop()
-	if err := attackAll(ctx, r, o, site); err != nil {
+	defer toPayer.stop()
+	postgres, err := postgresSite(r, []string{binary, binary, astray}, toPayer)
+	if err != nil {
+		return nil, err
+	}
+	defer postgres.stop()
+	sqlite, err := sqliteSite(r, dir, []string{binary, astray}, toPayer)
+	if err != nil {
+		return nil, err
+	}
+	defer sqlite.stop()
+	sites := []*site{postgres, sqlite}
+	if o.mistaken {
+		for _, s := range sites {
+			for _, n := range s.nodes {
+				n.args = append(n.args, "-mistaken")
+			}
+		}
+	}
+	if err := attackAll(ctx, o, sites); err != nil {
 		return nil, err
 	}
 	charges, err := payer.Charges(ctx)
 	if err != nil {
 		return nil, err
 	}
-	site.checkCharges(charges)
+	for _, s := range sites {
+		s.checkCharges(charges)
+	}
 	r.Took = time.Since(began)
 	return r, r.failure
 }
 
 // attackAll runs sites through attacks, rest and checks.
-func attackAll(ctx context.Context, r *Report, o Options, sites ...*site) error {
+func attackAll(ctx context.Context, o Options, sites []*site) error {
 	ctx, end := context.WithCancel(ctx)
 	var alive sync.WaitGroup
 	defer func() {
@@ -97,7 +125,7 @@ func (s *site) endure(ctx context.Context, d time.Duration, seed uint64) {
 	hard, over := context.WithTimeout(ctx, d)
 	defer over()
 	s.suffer(hard, seed)
-	if err := s.heal(); err != nil {
+	if err := s.mend(); err != nil {
 		s.report.broken(err)
 		return
 	}

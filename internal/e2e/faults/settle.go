@@ -43,7 +43,7 @@ func (s *site) settle(ctx context.Context, seed uint64) {
 func (s *site) rest(ctx context.Context, random *rand.Rand, p payment) bool {
 	client := s.fleet.clients.next()
 	for {
-		a := s.fleet.ask(ctx, random, client, p)
+		a := s.fleet.ask(ctx, random, s.fleet.anywhere(random), client, p)
 		if a.outcome == reused {
 			p.cents = s.other(p)
 		} else if !a.again() {

@@ -17,15 +17,18 @@ type site struct {
 	history *history
 	fleet   *fleet
 	attacks []attack
-	// heal mends what attacks may have left broken.
-	heal func() error
-	stop func()
+	// mend mends what attacks may have left broken.
+	mend func() error
+	// closers are called at the end, the last first.
+	closers []func()
 }
 
-// attack is something bad that happens again and again.
-type attack struct {
-	every time.Duration // on average
-	do    func(context.Context, *rand.Rand)
+func (s *site) onStop(f func()) { s.closers = append(s.closers, f) }
+
+func (s *site) stop() {
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		s.closers[i]()
+	}
 }
 
 // start starts the servers and waits until they serve. They run until ctx ends.
@@ -65,16 +68,4 @@ func (s *site) suffer(ctx context.Context, seed uint64) {
 		}
 	})
 	all.Wait()
-}
-
-// killServer kills any server.
-func (s *site) killServer(_ context.Context, random *rand.Rand) {
-	n := s.nodes[random.IntN(len(s.nodes))]
-	if !n.attacked.TryLock() {
-		return
-	}
-	defer n.attacked.Unlock()
-	if n.kill(n.args) {
-		s.report.attacks.add("servers killed ("+s.name+")", 1)
-	}
 }

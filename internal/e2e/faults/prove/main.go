@@ -6,6 +6,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
+	"log"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -17,13 +19,16 @@ import (
 func main() {
 	length := flag.Duration("for", 2*time.Minute, "how long to attack")
 	seed := flag.Uint64("seed", 0, "seed of the attackers and clients; 0 takes a new one")
+	clock := flag.Bool("clock", true, "let the clocks of some servers jump by an hour")
 	flag.Parse()
+	// The payment service and net/http log what attacks do to them.
+	log.SetOutput(io.Discard)
 	if *seed == 0 {
 		*seed = uint64(rand.Uint32())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	report, err := faults.Run(ctx, faults.Options{For: *length, Seed: *seed})
+	report, err := faults.Run(ctx, faults.Options{For: *length, Seed: *seed, Clock: *clock})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "prove: seed %d: %v\n", *seed, err)
 		os.Exit(2)

@@ -13,7 +13,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
+	"strings"
 	"time"
 
 	"github.com/idemgen/idemgen/example/checkout"
@@ -27,14 +27,14 @@ func main() {
 	paid := flag.String("payments", "", "URL of the payment service")
 	connections := flag.Int("connections", 0, "how many connections to open at most; 0 leaves the example's number")
 	linger := flag.Duration("linger", 10*time.Millisecond, "how long a handler takes, about")
-	forget := flag.Bool("forget", false, "be broken: share no keys with other servers")
+	mistaken := flag.Bool("mistaken", false, "make mistakes, for the checker to find")
 	flag.Parse()
-	if err := run(context.Background(), *db, *paid, *connections, *linger, *forget); err != nil {
+	if err := run(context.Background(), *db, *paid, *connections, *linger, *mistaken); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, db, paid string, connections int, linger time.Duration, forget bool) error {
+func run(ctx context.Context, db, paid string, connections int, linger time.Duration, mistaken bool) error {
 	s, err := store.Open(ctx, db)
 	if err != nil {
 		return err
@@ -52,10 +52,11 @@ func run(ctx context.Context, db, paid string, connections int, linger time.Dura
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/", server)
-	if forget {
-		mux.Handle("/", forgetful(server))
+	var handler http.Handler = server
+	if mistaken {
+		handler = mistakes(server)
 	}
+	mux.Handle("/", handler)
 	mux.HandleFunc("GET /pool", func(w http.ResponseWriter, _ *http.Request) {
 		json.NewEncoder(w).Encode(s.Writer.Stats())
 	})
@@ -75,16 +76,11 @@ func account(r *http.Request) (string, error) {
 }
 
 // observe prints events, unbuffered: a kill loses none that happened.
-func observe(_ context.Context, e runtime.Event) { fmt.Println("event", e.Kind) }
-
-// forgetful gives every process keys of its own, so that the attacks have
-// something to find.
-func forgetful(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		key := r.Header.Get("Idempotency-Key")
-		r.Header.Set("Idempotency-Key", fmt.Sprintf("%s of %d", key, os.Getpid()))
-		next.ServeHTTP(w, r)
-	})
+func observe(_ context.Context, e runtime.Event) {
+	fmt.Println("event", e.Kind)
+	if e.Err != nil && strings.Contains(e.Err.Error(), "disk is full") {
+		fmt.Println("event disk_full")
+	}
 }
 
 // slow is a checkout whose work takes a moment before, between and after its
