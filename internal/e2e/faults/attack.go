@@ -17,16 +17,17 @@ type attack struct {
 }
 
 func (s *site) attacked(what string, times int) {
-	s.report.attacks.add(s.name+": "+what, times)
+	s.report.attacked(s.name+": "+what, times)
 }
 
 // anyNode is a server that nobody else attacks, or nil. Its lock is held.
 func (s *site) anyNode(random *rand.Rand) *node {
-	n := s.nodes[random.IntN(len(s.nodes))]
-	if !n.attacked.TryLock() {
-		return nil
+	for _, i := range random.Perm(len(s.nodes)) {
+		if s.nodes[i].attacked.TryLock() {
+			return s.nodes[i]
+		}
 	}
-	return n
+	return nil
 }
 
 // killServer kills a server with SIGKILL. Its next life is as its first was.
@@ -133,7 +134,7 @@ func (s *site) harmCommits(ctx context.Context, random *rand.Rand, l *line) {
 		return
 	}
 	defer l.busy.Unlock()
-	place.arm(l.around, "commit", 1+random.IntN(8))
+	place.arm(l.around, "commit", 1+random.IntN(16))
 	sleep(ctx, time.Duration(random.Int64N(int64(time.Second))))
 	cut := l.around.Broken()
 	place.arm(l.around, "commit", 0)

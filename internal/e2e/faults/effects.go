@@ -81,7 +81,7 @@ func (s *site) compare(ctx context.Context, must bool) *books {
 		}
 		return nil
 	}
-	s.report.checks.add("snapshots of a database", 1)
+	s.report.checked("snapshots of a database", 1)
 	for reference, r := range b.rows {
 		m := modeOf(r.path)
 		if m.effects == nil {
@@ -123,7 +123,7 @@ func (s *site) observe(ctx context.Context) {
 			a.effectStands, a.cents = true, booked[len(booked)-1]
 		}
 		s.history.keys[reference] = append(attempts, a)
-		s.report.checks.add("effects looked for", 1)
+		s.report.checked("effects looked for", 1)
 	}
 }
 

@@ -24,18 +24,14 @@ func TestRun(t *testing.T) {
 	var text strings.Builder
 	report.Print(&text)
 	t.Log("\n" + text.String())
-	if found := report.Violations(); len(found) > 0 {
+	if found := report.Violations; len(found) > 0 {
 		t.Errorf("%d violations", len(found))
-	}
-	times := map[string]int{}
-	for _, c := range report.Attacks() {
-		times[c.Name] = c.Times
 	}
 	for _, name := range []string{
 		"postgres: servers killed", "postgres: owners paused past the lease", "postgres: connections cut", "postgres: database killed and started",
 		"sqlite: servers killed",
 	} {
-		if times[name] == 0 {
+		if report.Attacked[name] == 0 {
 			t.Errorf("%s: never", name)
 		}
 	}
@@ -48,7 +44,7 @@ func TestMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	rules := map[string]int{}
-	for _, v := range report.Violations() {
+	for _, v := range report.Violations {
 		rules[v.Rule]++
 	}
 	t.Log(rules)

@@ -125,7 +125,7 @@ func (f *fleet) pay(ctx context.Context, random *rand.Rand, p payment) {
 		}
 		backoff = min(backoff*2, maxBackoff)
 	}
-	f.site.report.requests.add("clients that gave up", 1)
+	f.site.report.asked("clients that gave up")
 }
 
 // anywhere is the address of any server, or "" when that one is down.
@@ -154,7 +154,7 @@ func (f *fleet) ask(ctx context.Context, random *rand.Rand, address string, clie
 		a.read(response, body)
 		f.clock(response)
 	}
-	f.site.report.requests.add(label(a), 1)
+	f.site.report.asked(label(a))
 	f.site.history.add(a)
 	return a
 }

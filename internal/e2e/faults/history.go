@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/idemgen/idemgen/example/checkout"
@@ -124,4 +125,30 @@ func (h *history) add(a *attempt) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.keys[a.reference()] = append(h.keys[a.reference()], a)
+}
+
+// unstored are the answers that servers said they could not store at once: the
+// references and generations of their claims. It is safe for concurrent use.
+type unstored struct {
+	mu     sync.Mutex
+	claims map[string]bool
+}
+
+// add takes what a server printed: the generation and the reference.
+func (u *unstored) add(claim string) {
+	_, reference, _ := strings.Cut(claim, " ")
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.claims == nil {
+		u.claims = map[string]bool{}
+	}
+	u.claims[claim] = true
+	u.claims["0 "+reference] = true
+}
+
+// has looks for an answer. Failures do not tell their generation; then it is 0.
+func (u *unstored) has(reference string, generation int64) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.claims[fmt.Sprint(generation, " ", reference)]
 }

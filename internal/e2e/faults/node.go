@@ -15,9 +15,10 @@ import (
 
 // node is a server that is started again whenever it has ended.
 type node struct {
-	name   string
-	binary string
-	report *Report
+	name     string
+	binary   string
+	report   *record
+	unstored *unstored
 
 	// attacked is held by what stops or ends the process.
 	attacked sync.Mutex
@@ -102,7 +103,10 @@ func (n *node) listen(lines *bufio.Reader) {
 		}
 		n.mu.Unlock()
 		if kind, ok := strings.CutPrefix(line, "event "); ok {
-			n.report.events.add(kind, 1)
+			n.report.happened(kind)
+		}
+		if claim, ok := strings.CutPrefix(line, "unstored "); ok {
+			n.unstored.add(claim)
 		}
 	}
 }

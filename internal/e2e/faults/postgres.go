@@ -17,7 +17,7 @@ import (
 
 // postgresSite starts a PostgreSQL and describes servers that share it, each
 // behind proxies of its own. There is one for each binary.
-func postgresSite(r *Report, binaries []string, payments *line) (_ *site, err error) {
+func postgresSite(r *record, binaries []string, payments *line) (_ *site, err error) {
 	s := &site{name: "postgres", report: r}
 	defer func() {
 		if err != nil {
@@ -46,7 +46,7 @@ func postgresSite(r *Report, binaries []string, payments *line) (_ *site, err er
 		lines = append(lines, l)
 		dsn := url.URL{Scheme: "postgres", User: url.User("postgres"), Host: l.address(), Path: "/checkout", RawQuery: "sslmode=disable&connect_timeout=2"}
 		s.nodes = append(s.nodes, &node{
-			name: fmt.Sprintf("postgres server %d", i+1), binary: binary, report: r,
+			name: fmt.Sprintf("postgres server %d", i+1), binary: binary, report: r, unstored: &s.unstored,
 			args: []string{"-db", dsn.String(), "-payments", "http://" + payments.address()},
 		})
 	}
@@ -63,11 +63,13 @@ func postgresSite(r *Report, binaries []string, payments *line) (_ *site, err er
 	}
 	s.mend = func() error { return nil }
 	s.attacks = []attack{
-		{400 * time.Millisecond, s.killServer},
+		{800 * time.Millisecond, s.killServer},
 		{3 * time.Second, s.pauseServer},
 		{4 * time.Second, s.exhaustPool},
 		{10 * time.Second, restart},
-		{4 * time.Second, func(ctx context.Context, random *rand.Rand) { s.harmLine(ctx, random, payments, "the payment service", restarts.Load) }},
+		{4 * time.Second, func(ctx context.Context, random *rand.Rand) {
+			s.harmLine(ctx, random, payments, "the payment service", restarts.Load)
+		}},
 	}
 	for i, l := range lines {
 		lives := func() int64 { return int64(s.nodes[i].life()) + restarts.Load() }

@@ -35,7 +35,7 @@ type Options struct {
 // what it found is in the report.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	began := time.Now()
-	r := &Report{Seed: o.Seed}
+	r := newRecord(o.Seed)
 	dir, err := os.MkdirTemp("", "faults-")
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			return nil, fmt.Errorf("move the clock of a server: %w", err)
 		}
 	} else {
-		r.note("the clock of a server that jumps")
+		r.leaveOut("the clock of a server that jumps")
 	}
 	payer, err := startPayer(ctx, filepath.Join(dir, "payments.db"))
 	if err != nil {
@@ -92,8 +92,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	for _, s := range sites {
 		s.checkCharges(charges)
 	}
-	r.Took = time.Since(began)
-	return r, r.failure
+	r.report.Took = time.Since(began)
+	return &r.report, r.failure
 }
 
 // attackAll runs sites through attacks, rest and checks.
@@ -107,7 +107,7 @@ func attackAll(ctx context.Context, o Options, sites []*site) error {
 	began := time.Now()
 	for _, s := range sites {
 		s.history = &history{keys: map[string][]*attempt{}}
-		s.fleet = newFleet(s, began, 12)
+		s.fleet = newFleet(s, began, 16)
 		if err := s.start(ctx, &alive); err != nil {
 			return err
 		}

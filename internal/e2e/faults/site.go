@@ -11,12 +11,14 @@ import (
 // site is a database with its servers and their clients.
 type site struct {
 	name    string
-	report  *Report
+	report  *record
 	nodes   []*node
 	db      *sql.DB // past all proxies, for counting
 	history *history
-	fleet   *fleet
-	attacks []attack
+	// unstored are answers that servers could not store, as they say.
+	unstored unstored
+	fleet    *fleet
+	attacks  []attack
 	// mend mends what attacks may have left broken.
 	mend func() error
 	// closers are called at the end, the last first.

@@ -19,7 +19,7 @@ const diskSize = "256m"
 
 // sqliteSite describes servers that share an SQLite file, on a disk of its own
 // where this process may mount one. There is one for each binary.
-func sqliteSite(r *Report, folder string, binaries []string, payments *line) (_ *site, err error) {
+func sqliteSite(r *record, folder string, binaries []string, payments *line) (_ *site, err error) {
 	s := &site{name: "sqlite", report: r}
 	defer func() {
 		if err != nil {
@@ -41,7 +41,7 @@ func sqliteSite(r *Report, folder string, binaries []string, payments *line) (_ 
 	s.onStop(func() { s.db.Close() })
 	for i, binary := range binaries {
 		s.nodes = append(s.nodes, &node{
-			name: fmt.Sprintf("sqlite server %d", i+1), binary: binary, report: r,
+			name: fmt.Sprintf("sqlite server %d", i+1), binary: binary, report: r, unstored: &s.unstored,
 			// Handlers take turns.
 			args: []string{"-db", file, "-payments", "http://" + payments.address(), "-linger", "2ms"},
 		})
@@ -49,12 +49,12 @@ func sqliteSite(r *Report, folder string, binaries []string, payments *line) (_ 
 	filler := filepath.Join(disk, "filler")
 	s.mend = func() error { return free(filler) }
 	s.attacks = []attack{
-		{400 * time.Millisecond, s.killServer},
+		{500 * time.Millisecond, s.killServer},
 		{5 * time.Second, s.pauseServer},
 		{6 * time.Second, s.exhaustPool},
 	}
 	if mounted != nil {
-		r.note(fmt.Sprintf("sqlite: disk full: a disk of its own could not be mounted: %v", mounted))
+		r.leaveOut(fmt.Sprintf("sqlite: disk full: a disk of its own could not be mounted: %v", mounted))
 		return s, nil
 	}
 	s.attacks = append(s.attacks, attack{4 * time.Second, func(ctx context.Context, random *rand.Rand) {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ func main() {
 	length := flag.Duration("for", 2*time.Minute, "how long to attack")
 	seed := flag.Uint64("seed", 0, "seed of the attackers and clients; 0 takes a new one")
 	clock := flag.Bool("clock", true, "let the clocks of some servers jump by an hour")
+	file := flag.String("report", "", "file to write the report to, as JSON")
 	flag.Parse()
 	// The payment service and net/http log what attacks do to them.
 	log.SetOutput(io.Discard)
@@ -34,7 +36,17 @@ func main() {
 		os.Exit(2)
 	}
 	report.Print(os.Stdout)
-	if len(report.Violations()) > 0 {
+	if *file != "" {
+		text, err := json.MarshalIndent(report, "", "\t")
+		if err == nil {
+			err = os.WriteFile(*file, text, 0o644)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "prove:", err)
+			os.Exit(2)
+		}
+	}
+	if len(report.Violations) > 0 {
 		os.Exit(1)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/idemgen/idemgen/example/payments"
 	"github.com/idemgen/idemgen/example/store"
 	"github.com/idemgen/idemgen/runtime"
+	"github.com/idemgen/idemgen/runtime/sqlledger"
 )
 
 func main() {
@@ -47,7 +48,7 @@ func run(ctx context.Context, db, paid string, connections int, linger time.Dura
 	}
 	service := &slow{linger: linger}
 	service.Payments = &payments.Client{URL: paid, HTTP: payments.NewHTTP(http.DefaultTransport)}
-	server, err := checkout.NewCheckoutServer(service, s.Keys, account, runtime.WithObserver(runtime.ObserverFunc(observe)))
+	server, err := checkout.NewCheckoutServer(service, &ledger{s.Keys}, account, runtime.WithObserver(runtime.ObserverFunc(observe)))
 	if err != nil {
 		return err
 	}
@@ -81,6 +82,18 @@ func observe(_ context.Context, e runtime.Event) {
 	if e.Err != nil && strings.Contains(e.Err.Error(), "disk is full") {
 		fmt.Println("event disk_full")
 	}
+}
+
+// ledger prints what it could not store at once.
+type ledger struct{ *sqlledger.Ledger }
+
+// Complete implements runtime.Ledger.
+func (l *ledger) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
+	stands, err := l.Ledger.Complete(ctx, c)
+	if err != nil || !stands {
+		fmt.Printf("unstored %d %s/%s\n", c.Generation, c.Principal, c.Key)
+	}
+	return stands, err
 }
 
 // slow is a checkout whose work takes a moment before, between and after its
