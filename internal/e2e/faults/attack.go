@@ -107,21 +107,25 @@ func waits(ctx context.Context, address string) int {
 	return stats.WaitCount
 }
 
-// harmLine harms the way to something for a while. Its end has as many lives.
+// harmLine harms the way to something for a while. Lives change when
+// connections may have ended with a process, which do not count; without it
+// none do.
 func (s *site) harmLine(ctx context.Context, random *rand.Rand, l *line, to string, lives func() int64) {
 	h := harms[random.IntN(len(harms))]
-	life := lives()
 	if !l.busy.TryLock() {
 		return
 	}
 	defer l.busy.Unlock()
+	if lives == nil {
+		h.cuts, lives = false, func() int64 { return 0 }
+	}
+	life := lives()
 	ended, err := l.suffer(ctx, random, h)
 	if err != nil {
 		s.report.broken(err)
 		return
 	}
 	s.attacked(h.name+" on the way to "+to, 1)
-	// Connections that may have ended with a process do not count.
 	if h.cuts && life == lives() {
 		s.attacked("connections cut", ended)
 	}

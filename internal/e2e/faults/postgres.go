@@ -68,7 +68,7 @@ func postgresSite(r *record, binaries []string, payments *line) (_ *site, err er
 		{4 * time.Second, s.exhaustPool},
 		{10 * time.Second, restart},
 		{4 * time.Second, func(ctx context.Context, random *rand.Rand) {
-			s.harmLine(ctx, random, payments, "the payment service", restarts.Load)
+			s.harmLine(ctx, random, payments, "the payment service", nil)
 		}},
 	}
 	for i, l := range lines {

@@ -49,7 +49,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Clock {
 		astray = filepath.Join(dir, "astray")
 		if err := buildAstray(ctx, astray); err != nil {
-			return nil, fmt.Errorf("move the clock of a server: %w", err)
+			return nil, fmt.Errorf("move the clock of a server (leave it out by -clock=false): %w", err)
 		}
 	} else {
 		r.leaveOut("the clock of a server that jumps")
