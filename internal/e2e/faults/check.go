@@ -64,8 +64,19 @@ func judge(attempts []*attempt) (found []Violation) {
 }
 
 // culprit names the promise that a history breaks: the one about those attempts
-// without which the rest makes sense.
+// without which, or without whose word, the rest makes sense.
 func culprit(attempts []*attempt) string {
+	doubted := slices.Clone(attempts)
+	for i, a := range doubted {
+		if a.outcome == refused {
+			doubtful := *a
+			doubtful.outcome = unknown
+			doubted[i] = &doubtful
+		}
+	}
+	if explain(doubted) == porcupine.Ok {
+		return "honest-refusal"
+	}
 	for _, about := range []struct {
 		outcome outcome
 		rule    string

@@ -50,6 +50,7 @@ func TestJudge(t *testing.T) {
 		"an effect of nothing":              {[]string{"effect-iff-completed"}, []*attempt{made(twice, 1, 2, refused, ""), seen(3, true), made(twice, 5, 6, ran, "a")}},
 		"a genuine retry refused":           {[]string{"same-request"}, []*attempt{made(twice, 1, 2, ran, "a"), other(made(twice, 3, 4, reused, "")), made(twice, 5, 6, reused, "")}},
 		"refused without another":           {[]string{"same-request"}, []*attempt{made(twice, 1, 2, reused, ""), made(twice, 3, 4, ran, "a")}},
+		"refused, and it stands":            {[]string{"honest-refusal"}, []*attempt{made(twice, 1, 2, refused, ""), seen(3, true), made(twice, 5, 6, replayed, "a")}},
 		"never an answer":                   {[]string{"documented-answer"}, []*attempt{made(twice, 1, 2, unknown, "")}},
 		"a strange answer":                  {[]string{"documented-answer"}, []*attempt{made(twice, 1, 2, strange, ""), made(twice, 3, 4, ran, "a")}},
 	} {
