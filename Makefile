@@ -39,7 +39,7 @@ demo: ## generate, build and run the example, and tell its story
 
 .PHONY: bench
 bench: ## benchmarks, side by side
-	cd bench && GOWORK=off $(GO) test -run '^$$' -bench . -benchmem
+	cd bench && GOWORK=off $(GO) test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: soak
 soak: ## the simulation for about half an hour: random worlds from a new seed, every interleaving deep

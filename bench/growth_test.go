@@ -49,7 +49,7 @@ FROM n, (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) AS t) WHERE true`,
 			`UPDATE idempotency_keys SET expires_at = expires_at - 172800000, gone_at = gone_at - 172800000, sweep_at = sweep_at - 172800000`)
 	})
 	b.Run("postgres", func(b *testing.B) {
-		server, err := servers.StartPostgres()
+		server, err := servers.StartPostgres("fsync=on")
 		if err != nil {
 			b.Fatal(err)
 		}

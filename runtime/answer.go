@@ -60,28 +60,26 @@ func (e *endpoint) captured(h http.HandlerFunc, r *Request) Work {
 }
 
 // plain runs work without a key.
-func (e *endpoint) plain(work Work) func(http.ResponseWriter, *http.Request) error {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		response, err := work(r.Context())
-		if err != nil {
-			return err
-		}
-		if response == nil {
-			response = &Response{}
-		}
-		for name, values := range response.Header {
-			w.Header()[http.CanonicalHeaderKey(name)] = values
-		}
-		status := response.Status
-		if status == 0 {
-			status = e.route.Status
-		}
-		w.WriteHeader(status)
-		if bodyAllowed(status) {
-			w.Write(response.Body)
-		}
-		return nil
+func (e *endpoint) plain(w http.ResponseWriter, r *http.Request, work Work) error {
+	response, err := work(r.Context())
+	if err != nil {
+		return err
 	}
+	if response == nil {
+		response = &Response{}
+	}
+	for name, values := range response.Header {
+		w.Header()[http.CanonicalHeaderKey(name)] = values
+	}
+	status := response.Status
+	if status == 0 {
+		status = e.route.Status
+	}
+	w.WriteHeader(status)
+	if bodyAllowed(status) {
+		w.Write(response.Body)
+	}
+	return nil
 }
 
 // refuse answers a request that no row decides.

@@ -13,19 +13,22 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
-	tooLarge := &Error{Status: 413, Code: CodeBodyTooLarge, Message: fmt.Sprintf("The body is larger than %d bytes.", limit)}
 	if r.ContentLength > limit {
-		return nil, tooLarge
+		return nil, bodyTooLarge(limit)
 	}
 	var buffer bytes.Buffer
 	buffer.Grow(int(min(max(r.ContentLength+bytes.MinRead, bytes.MinRead), 64<<10)))
 	_, err := buffer.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
-	var over *http.MaxBytesError
-	switch {
-	case errors.As(err, &over):
-		return nil, tooLarge
-	case err != nil:
-		return nil, &Error{Status: 400, Code: CodeBodyUnreadable, Message: "The body could not be read.", Cause: err}
+	if err == nil {
+		return buffer.Bytes(), nil
 	}
-	return buffer.Bytes(), nil
+	var over *http.MaxBytesError
+	if errors.As(err, &over) {
+		return nil, bodyTooLarge(limit)
+	}
+	return nil, &Error{Status: 400, Code: CodeBodyUnreadable, Message: "The body could not be read.", Cause: err}
+}
+
+func bodyTooLarge(limit int64) *Error {
+	return &Error{Status: 413, Code: CodeBodyTooLarge, Message: fmt.Sprintf("The body is larger than %d bytes.", limit)}
 }

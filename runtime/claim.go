@@ -24,7 +24,7 @@ const maxClaimStatements = 3
 // claim wins the key, or says why not: a replay or an *Error. It is insert if
 // absent, read, one compare-and-set, in this order or, for keys that this
 // process has met lately, beginning with the read.
-func (g *Guard) claim(ctx context.Context, id ID, call Call, p *plan) (*held, Result, error) {
+func (g *Guard) claim(ctx context.Context, id ID, call Call, p plan) (*held, Result, error) {
 	a := &attempt{guard: g, plan: p, claim: Claim{
 		ID: id, Terms: g.terms, Owner: newOwner(),
 		Operation: g.policy.Operation, Policy: g.rule, Fingerprint: call.Fingerprint(g.policy.Fingerprint),
@@ -57,7 +57,7 @@ func (g *Guard) claim(ctx context.Context, id ID, call Call, p *plan) (*held, Re
 // attempt is one request's attempt to claim a key.
 type attempt struct {
 	guard      *Guard
-	plan       *plan
+	plan       plan
 	claim      Claim
 	held       held
 	statements int
@@ -65,13 +65,14 @@ type attempt struct {
 
 // insert claims a key that no row holds, in a transaction where the plan says
 // so: then nothing is left behind when it fails.
-func (a *attempt) insert(ctx context.Context) (won bool, err error) {
-	if a.plan.open == nil {
-		return a.write(ctx, 1, true, func() (Claimed, bool, error) { return a.guard.engine.ledger.Insert(ctx, a.claim) })
-	}
+func (a *attempt) insert(ctx context.Context) (bool, error) {
 	a.start()
-	a.held.Claimed, won, err = a.plan.open(ctx, a.claim)
-	a.held.fence.Generation, a.held.fresh, a.held.open = a.held.Generation, true, won
+	if a.plan.open == nil {
+		claimed, won, err := a.guard.engine.ledger.Insert(ctx, a.claim)
+		return a.wrote(1, true, claimed, won, err)
+	}
+	claimed, won, err := a.plan.open(ctx, a.claim)
+	a.held.Claimed, a.held.fence.Generation, a.held.fresh, a.held.open = claimed, claimed.Generation, true, won
 	return won, err
 }
 
@@ -83,11 +84,9 @@ func (a *attempt) start() {
 	a.statements++
 }
 
-// write makes a write that claims. A claim whose outcome is unknown is given
-// back in the background, under the generation that it would have.
-func (a *attempt) write(ctx context.Context, generation int64, fresh bool, write func() (Claimed, bool, error)) (bool, error) {
-	a.start()
-	claimed, won, err := write()
+// wrote is what a write that claims came to. A claim whose outcome is unknown
+// is given back in the background, under the generation that it would have.
+func (a *attempt) wrote(generation int64, fresh bool, claimed Claimed, won bool, err error) (bool, error) {
 	a.held.Claimed, a.held.fence.Generation, a.held.fresh = claimed, claimed.Generation, fresh
 	if err != nil {
 		a.guard.abandon(Fence{ID: a.claim.ID, Owner: a.claim.Owner, Generation: generation}, fresh)
@@ -123,7 +122,9 @@ func (a *attempt) take(ctx context.Context, call Call, row *Row) (*held, Result,
 	if v == stale {
 		write = a.guard.engine.ledger.TakeOver
 	}
-	won, err := a.write(ctx, row.Generation+1, v == reusable, func() (Claimed, bool, error) { return write(ctx, seen, a.claim) })
+	a.start()
+	claimed, won, err := write(ctx, seen, a.claim)
+	won, err = a.wrote(row.Generation+1, v == reusable, claimed, won, err)
 	if !won && err == nil && v == reusable && a.statements < maxClaimStatements {
 		// Swept since it was read, as like as not.
 		won, err = a.insert(ctx)
@@ -136,7 +137,7 @@ func (a *attempt) take(ctx context.Context, call Call, row *Row) (*held, Result,
 
 // checkLease renews a claim that was recognised late: a write whose outcome
 // was unknown may have stood for a while before the ledger was asked again.
-func (g *Guard) checkLease(ctx context.Context, h *held, p *plan) (*held, Result, error) {
+func (g *Guard) checkLease(ctx context.Context, h *held, p plan) (*held, Result, error) {
 	budget := min(g.policy.Timeout, g.policy.Lease-time.Second)
 	if !h.open && time.Duration(h.LeaseUntil-h.Now)*time.Millisecond < budget {
 		renewed, ok, err := g.engine.ledger.Renew(ctx, h.fence, g.terms)

@@ -9,18 +9,24 @@ import (
 	"sync/atomic"
 )
 
-// running is what a handler's context knows of its claim.
+// running is what a handler's context knows of its claim. It is that context,
+// without its deadline.
 type running struct {
-	id         ID
-	generation int64
-	fencing    int64
-	disposed   atomic.Pointer[Failure] // what ReleaseClaim or HoldClaim asked for
+	context.Context // the request's values
+	id              ID
+	generation      int64
+	fencing         int64
+	disposed        atomic.Pointer[Failure] // what ReleaseClaim or HoldClaim asked for
 }
 
 type runningKey struct{}
 
-func withRunning(ctx context.Context, r *running) context.Context {
-	return context.WithValue(ctx, runningKey{}, r)
+// Value implements context.Context.
+func (r *running) Value(key any) any {
+	if key == (runningKey{}) {
+		return r
+	}
+	return r.Context.Value(key)
 }
 
 func runningFrom(ctx context.Context) *running {

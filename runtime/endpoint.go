@@ -21,10 +21,28 @@ type endpoint struct {
 
 // prepared is a request that was decoded.
 type prepared struct {
+	// work is all of it, unless the others say more.
+	work Work
 	// guarded runs it under its key.
 	guarded func(context.Context, Call) (Result, error)
 	// plain runs it without a key: nothing is stored and nothing left out.
 	plain func(http.ResponseWriter, *http.Request) error
+}
+
+// run runs a request under its key.
+func (e *endpoint) run(ctx context.Context, p prepared, call Call) (Result, error) {
+	if p.guarded != nil {
+		return p.guarded(ctx, call)
+	}
+	return e.guard.Do(ctx, call, e.answering(p.work))
+}
+
+// runPlain runs a request without a key.
+func (e *endpoint) runPlain(w http.ResponseWriter, r *http.Request, p prepared) error {
+	if p.plain != nil {
+		return p.plain(w, r)
+	}
+	return e.plain(w, r, p.work)
 }
 
 func newEndpoint(s *Server, guard *Guard, route Route) (e *endpoint, err error) {
@@ -91,8 +109,8 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	p, err := e.prepare(request)
 	if key == "" {
 		if err == nil {
-			info := &running{id: ID{Principal: principal, Scope: policy.scope()}}
-			err = p.plain(w, r.WithContext(withRunning(r.Context(), info)))
+			info := &running{Context: r.Context(), id: ID{Principal: principal, Scope: policy.scope()}}
+			err = e.runPlain(w, r.WithContext(info), p)
 		}
 		if err != nil {
 			e.refuse(w, r, principal, err)
@@ -103,7 +121,7 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	call := Call{Principal: principal, Key: key, Fingerprint: func(rule Rule) [32]byte { return rule.Fingerprint(parts) }}
 	var result Result
 	if err == nil {
-		result, err = p.guarded(r.Context(), call)
+		result, err = e.run(r.Context(), p, call)
 	} else if earlier, found, lookupErr := e.guard.Lookup(r.Context(), call); found {
 		// Something may have run under this key before validation was
 		// tightened: its row says more than the refusal would.

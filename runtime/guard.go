@@ -22,14 +22,15 @@ import (
 // A panic of fn counts as an error; http.ErrAbortHandler is passed on after
 // the claim is settled.
 func (g *Guard) Do(ctx context.Context, call Call, fn func(context.Context) (Answer, error)) (Result, error) {
-	return g.do(ctx, call, &plan{prepare: func(context.Context, *held) (execution, error) {
-		return execution{work: fn, settle: g.settle}, nil
-	}})
+	return g.do(ctx, call, plan{work: fn})
 }
 
 // plan is how one request goes about its key.
 type plan struct {
-	// prepare makes the execution of a claim that was won.
+	// work is run and settled by itself.
+	work func(context.Context) (Answer, error)
+	// prepare makes the execution of a claim that was won, where there is more
+	// to it.
 	prepare func(context.Context, *held) (execution, error)
 	// open claims an absent key inside a transaction, and close rolls that
 	// back before any work ran. Where they are nil, claims commit by
@@ -41,7 +42,15 @@ type plan struct {
 // execution is how work runs once its key is claimed.
 type execution struct {
 	work   func(context.Context) (Answer, error)
-	settle func(context.Context, *held, Call, *outcome) (Result, error)
+	settle func(context.Context, *held, Call, *outcome) (Result, error) // nil: [Guard.settle]
+}
+
+// end settles an execution.
+func (e *execution) end(g *Guard, ctx context.Context, h *held, call Call, out *outcome) (Result, error) {
+	if e.settle != nil {
+		return e.settle(ctx, h, call, out)
+	}
+	return g.settle(ctx, h, call, out)
 }
 
 // errClaimLost says that another request had taken the key over before the
@@ -49,7 +58,7 @@ type execution struct {
 var errClaimLost = errors.New("idemgen: the claim was lost before the work began")
 
 // do claims, prepares, runs and settles.
-func (g *Guard) do(ctx context.Context, call Call, p *plan) (Result, error) {
+func (g *Guard) do(ctx context.Context, call Call, p plan) (Result, error) {
 	id, err := g.id(call)
 	if err != nil {
 		return g.refused(ctx, id, err)
@@ -62,12 +71,13 @@ func (g *Guard) do(ctx context.Context, call Call, p *plan) (Result, error) {
 		defer leave()
 	}
 	start := time.Now()
-	h, result, err := g.claim(context.WithoutCancel(ctx), id, call, p)
+	steady := context.WithoutCancel(ctx)
+	h, result, err := g.claim(steady, id, call, p)
 	if g.policy.Wait > 0 && isInProgress(err) {
 		var again bool
 		if result, again, err = g.await(ctx, id, call, err); again {
 			start = time.Now()
-			h, result, err = g.claim(context.WithoutCancel(ctx), id, call, p)
+			h, result, err = g.claim(steady, id, call, p)
 		}
 	}
 	if h == nil {
@@ -77,12 +87,15 @@ func (g *Guard) do(ctx context.Context, call Call, p *plan) (Result, error) {
 	g.claimed(ctx, h, time.Since(start))
 	defer g.credit(g.policy.Sweep)
 
-	e, err := p.prepare(context.WithoutCancel(ctx), h)
+	e := execution{work: p.work}
+	if p.prepare != nil {
+		e, err = p.prepare(steady, h)
+	}
 	switch {
 	case errors.Is(err, errClaimLost):
 		return g.fencedOut(ctx, h, call, claimFailed)
 	case err != nil:
-		g.giveBack(context.WithoutCancel(ctx), h)
+		g.giveBack(steady, h)
 		return g.refused(ctx, id, claimFailed(err))
 	}
 
@@ -91,12 +104,12 @@ func (g *Guard) do(ctx context.Context, call Call, p *plan) (Result, error) {
 	defer func() {
 		// runtime.Goexit unwinds past here without returning from run.
 		if !returned {
-			e.settle(ctx, h, call, &out)
+			e.end(g, steady, h, call, &out)
 		}
 	}()
-	g.run(ctx, h, &out, e.work)
+	g.run(steady, h, &out, e.work)
 	returned = true
-	result, err = e.settle(ctx, h, call, &out)
+	result, err = e.end(g, steady, h, call, &out)
 	if out.abort {
 		panic(http.ErrAbortHandler)
 	}
@@ -181,11 +194,13 @@ type outcome struct {
 // errUnfinished is the outcome of work that neither returned nor panicked.
 var errUnfinished = errors.New("idemgen: the handler's goroutine ended")
 
-// run calls fn under its deadline and records how it ended.
+// run calls fn under its deadline and records how it ended. ctx is not
+// cancelled.
 func (g *Guard) run(ctx context.Context, h *held, out *outcome, fn func(context.Context) (Answer, error)) {
-	info := &running{id: h.fence.ID, generation: h.Generation, fencing: h.ClaimedAt}
+	info := &running{Context: ctx, id: h.fence.ID, generation: h.Generation, fencing: h.ClaimedAt}
 	start := time.Now()
-	ctx, cancel := context.WithDeadline(withRunning(context.WithoutCancel(ctx), info), h.sent.Add(g.policy.Timeout))
+	deadline := h.sent.Add(g.policy.Timeout)
+	ctx, cancel := context.WithDeadline(info, deadline)
 	defer cancel()
 	if g.policy.Renew {
 		var lose context.CancelCauseFunc
@@ -193,7 +208,7 @@ func (g *Guard) run(ctx context.Context, h *held, out *outcome, fn func(context.
 		defer lose(nil)
 		defer g.engine.renewer.add(g, h, lose)()
 	}
-	stop := context.AfterFunc(ctx, func() {
+	overdue := time.AfterFunc(time.Until(deadline), func() {
 		if errors.Is(context.Cause(ctx), ErrLeaseLost) {
 			return
 		}
@@ -202,7 +217,7 @@ func (g *Guard) run(ctx context.Context, h *held, out *outcome, fn func(context.
 	})
 	returned := false
 	defer func() {
-		stop()
+		overdue.Stop()
 		if !returned {
 			out.answer, out.err = Answer{}, errUnfinished
 			if p := recover(); p != nil {
@@ -236,9 +251,11 @@ func (g *Guard) classify(out *outcome, info *running) {
 	if failed(out.answer.Status) {
 		out.as = g.policy.Failure
 	}
-	var marked *disposedError
-	if errors.As(out.err, &marked) {
-		out.as = marked.as
+	if out.err != nil {
+		var marked *disposedError
+		if errors.As(out.err, &marked) {
+			out.as = marked.as
+		}
 	}
 	if asked := info.disposed.Load(); asked != nil {
 		out.as = *asked

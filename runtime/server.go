@@ -47,15 +47,7 @@ func (s *Server) Handle(p Policy, route Route, decode func(*Request) (Work, erro
 	return s.endpoint(p, route, func(e *endpoint) {
 		e.prepare = func(r *Request) (prepared, error) {
 			work, err := decode(r)
-			if err != nil {
-				return prepared{}, err
-			}
-			return prepared{
-				guarded: func(ctx context.Context, call Call) (Result, error) {
-					return e.guard.Do(ctx, call, e.answering(work))
-				},
-				plain: e.plain(work),
-			}, nil
+			return prepared{work: work}, err
 		}
 	})
 }

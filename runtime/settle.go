@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 )
 
@@ -20,9 +19,8 @@ const (
 )
 
 // settle records the outcome under the fence and returns what the caller gets.
-// The answer has not been sent yet.
+// The answer has not been sent yet; ctx is not cancelled.
 func (g *Guard) settle(ctx context.Context, h *held, call Call, out *outcome) (Result, error) {
-	ctx = context.WithoutCancel(ctx)
 	g.logFailure(ctx, h, out)
 	result := Result{Answer: out.answer, Err: out.err}
 	switch out.as {
@@ -64,24 +62,54 @@ func (g *Guard) settle(ctx context.Context, h *held, call Call, out *outcome) (R
 // key is not wedged and the effect not repeated; refused then says so.
 func (g *Guard) complete(ctx context.Context, h *held, stored StoredAnswer) (stands, refused bool, err error) {
 	c := Completion{Fence: h.fence, Terms: g.terms, Answer: stored}
-	var sentinel atomic.Bool
-	store := func(ctx context.Context) (bool, error) {
-		sealed, err := g.engine.seal(ctx, c.ID, c.Answer)
-		if err != nil {
-			return false, fmt.Errorf("%w: the answer could not be sealed: %w", ErrUnavailable, err)
-		}
-		return g.engine.ledger.Complete(ctx, Completion{Fence: c.Fence, Terms: c.Terms, Answer: sealed})
+	limited, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	stands, err = g.keep(limited, c)
+	if err == nil {
+		return stands, false, nil
 	}
-	stands, err = g.write(ctx, h.fence, func(ctx context.Context) (bool, error) {
-		stands, err := store(ctx)
-		if err == nil || passing(err) || sentinel.Swap(true) {
-			return stands, err
+	if !passing(err) {
+		g.logRefused(ctx, c.ID, err)
+		c, refused = g.sentinel(c), true
+		if stands, err = g.keep(limited, c); err == nil || !passing(err) {
+			return stands, refused, err
 		}
-		g.log(ctx, slog.LevelError, c.ID, "the ledger refused the answer; an error answer stands in its place", slog.Any("error", err))
-		c.Answer, _ = g.store(g.tooLarge())
-		return store(ctx)
+	}
+	g.completeLater(ctx, c, refused, err)
+	return false, refused, err
+}
+
+// completeLater repeats a completion in the background.
+func (g *Guard) completeLater(ctx context.Context, c Completion, refused bool, cause error) {
+	g.later(ctx, c.Fence, cause, func(ctx context.Context) (bool, error) {
+		stands, err := g.keep(ctx, c)
+		if err != nil && !passing(err) && !refused {
+			g.logRefused(ctx, c.ID, err)
+			c, refused = g.sentinel(c), true
+			stands, err = g.keep(ctx, c)
+		}
+		return stands, err
 	})
-	return stands, sentinel.Load(), err
+}
+
+// keep seals an answer and stores it.
+func (g *Guard) keep(ctx context.Context, c Completion) (bool, error) {
+	sealed, err := g.engine.seal(ctx, c.ID, c.Answer)
+	if err != nil {
+		return false, fmt.Errorf("%w: the answer could not be sealed: %w", ErrUnavailable, err)
+	}
+	c.Answer = sealed
+	return g.engine.ledger.Complete(ctx, c)
+}
+
+// sentinel is a completion with the error that stands for an answer.
+func (g *Guard) sentinel(c Completion) Completion {
+	c.Answer, _ = g.store(g.tooLarge())
+	return c
+}
+
+func (g *Guard) logRefused(ctx context.Context, id ID, err error) {
+	g.log(ctx, slog.LevelError, id, "the ledger refused the answer; an error answer stands in its place", slog.Any("error", err))
 }
 
 // passing reports whether an error of the ledger may pass with time.
@@ -98,18 +126,23 @@ func (g *Guard) write(ctx context.Context, f Fence, attempt func(context.Context
 	defer cancel()
 	stands, err := attempt(limited)
 	if err != nil && passing(err) {
-		g.log(ctx, slog.LevelError, f.ID, "the ledger failed after the handler ran; retrying in the background", slog.Any("error", err))
-		g.engine.background.run(true, func(ctx context.Context) {
-			g.persist(ctx, f, func(ctx context.Context) error {
-				stands, err := attempt(ctx)
-				if err == nil && !stands {
-					g.observe(ctx, f.ID, Event{Kind: EventFencedOut, Generation: f.Generation})
-				}
-				return err
-			})
-		})
+		g.later(ctx, f, err, attempt)
 	}
 	return stands, err
+}
+
+// later repeats a fenced write in the background until the ledger answers.
+func (g *Guard) later(ctx context.Context, f Fence, cause error, attempt func(context.Context) (bool, error)) {
+	g.log(ctx, slog.LevelError, f.ID, "the ledger failed after the handler ran; retrying in the background", slog.Any("error", cause))
+	g.engine.background.run(true, func(ctx context.Context) {
+		g.persist(ctx, f, func(ctx context.Context) error {
+			stands, err := attempt(ctx)
+			if err == nil && !stands {
+				g.observe(ctx, f.ID, Event{Kind: EventFencedOut, Generation: f.Generation})
+			}
+			return err
+		})
+	})
 }
 
 // persist repeats a write until the ledger answers, or the engine is closed.

@@ -39,7 +39,7 @@ func DoTx[T any](ctx context.Context, g *Guard, ledger TxLedger[T], call Call, f
 		return ok, err
 	}
 	if !g.policy.Once {
-		return g.do(ctx, call, &plan{prepare: t.prepare})
+		return g.do(ctx, call, plan{prepare: t.prepare})
 	}
 	once, ok := ledger.(OnceLedger[T])
 	if !ok || !once.CanOnce() {
@@ -54,7 +54,7 @@ func DoTx[T any](ctx context.Context, g *Guard, ledger TxLedger[T], call Call, f
 		}
 		return claimed, won && err == nil, err
 	}
-	return g.do(ctx, call, &plan{prepare: o.prepare, open: o.open, close: o.close})
+	return g.do(ctx, call, plan{prepare: o.prepare, open: o.open, close: o.close})
 }
 
 var errNotOnce = errors.New("idemgen: this ledger's database cannot commit claim and effect together: set Once to false")

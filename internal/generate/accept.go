@@ -1,10 +1,13 @@
 package generate
 
 import (
+	"bytes"
 	"fmt"
 	"go/token"
+	"os"
 	"path/filepath"
 
+	"github.com/idemgen/idemgen/internal/source"
 	"github.com/idemgen/idemgen/internal/spec"
 	"github.com/idemgen/idemgen/runtime"
 	"github.com/idemgen/idemgen/templates"
@@ -16,10 +19,15 @@ import (
 // key, so that the retry of a request which ran before the deploy finds no row
 // after it. Every other change is safe: a row carries what it was made under.
 func (r *run) acceptable(p *spec.Package) {
-	standing, err := standingEndpoints(p.Dir)
+	name := filepath.Join(p.Dir, templates.FileName)
+	content, err := os.ReadFile(name)
+	if err != nil || !source.IsOutput(content) || bytes.Equal(withoutCR(content), r.result.Files[name]) {
+		return // whoever writes the file says what is wrong with it
+	}
+	standing, err := standingEndpoints(name, content)
 	if err != nil {
 		r.result.Notes = append(r.result.Notes, fmt.Sprintf(
-			"%s: it does not parse, so nobody can say whether scopes and operation names are still those that it was written with", r.result.Name(filepath.Join(p.Dir, templates.FileName))))
+			"%s: it does not parse, so nobody can say whether scopes and operation names are still those that it was written with", r.result.Name(name)))
 		return
 	}
 	for _, api := range p.APIs {

@@ -72,7 +72,7 @@ func checkDrawn(t *testing.T, files map[string]string) {
 	if _, _, _, err := checkFolder(dir, "api.go", "types.go", templates.FileName); err != nil {
 		fail("the output does not compile: %v\n%s", err, content)
 	}
-	if err := readsBack(dir, model); err != nil {
+	if err := readsBack(content, model); err != nil {
 		fail("%v\n%s", err, content)
 	}
 }
@@ -92,10 +92,10 @@ func renderFolder(dir string, names ...string) ([]byte, *spec.Package, error) {
 	return content, model, err
 }
 
-// readsBack compares the endpoints of the generated file in a folder with the
-// model that it was generated from.
-func readsBack(dir string, model *spec.Package) error {
-	standing, err := standingEndpoints(dir)
+// readsBack compares the endpoints of a generated file with the model that it
+// was generated from.
+func readsBack(content []byte, model *spec.Package) error {
+	standing, err := standingEndpoints(templates.FileName, content)
 	if err != nil {
 		return err
 	}

@@ -6,9 +6,13 @@ package generate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
+	"sync"
 
 	"github.com/idemgen/idemgen/internal/source"
 	"github.com/idemgen/idemgen/internal/spec"
@@ -64,8 +68,9 @@ func Generate(ctx context.Context, cfg Config, patterns ...string) (*Result, err
 	for _, p := range packages {
 		r.ledgersOf(p)
 	}
-	for _, p := range packages {
-		if err := r.generate(p); err != nil {
+	for i, output := range renderAll(packages) {
+		p := packages[i]
+		if err := r.take(p, output); err != nil {
 			return nil, err
 		}
 		if !cfg.Accept {
@@ -93,12 +98,50 @@ type run struct {
 
 func (r *run) report(p spec.Problem) { r.problems = append(r.problems, p) }
 
-// generate renders the file of a package.
-func (r *run) generate(p *spec.Package) error {
+// rendered is the file of a package, or why there is none.
+type rendered struct {
+	content []byte
+	err     error
+}
+
+// renderAll renders the files of all packages, several at a time: formatting
+// them takes longer than all else that is not the go command's.
+func renderAll(packages []*spec.Package) []rendered {
+	outputs := make([]rendered, len(packages))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var group sync.WaitGroup
+	for i, p := range packages {
+		if len(p.APIs) == 0 {
+			continue
+		}
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			outputs[i] = render(p)
+		})
+	}
+	group.Wait()
+	return outputs
+}
+
+// render renders the file of one package. A bug in it is an error, since a panic
+// here would end the program before it could say what to do about it.
+func render(p *spec.Package) (output rendered) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			output = rendered{err: fmt.Errorf("internal error, please report it: package %s: %v\n%s", p.Path, reason, debug.Stack())}
+		}
+	}()
+	content, err := templates.Render(p, ledgerFolders(p))
+	return rendered{content, err}
+}
+
+// take adds the file of a package to the result.
+func (r *run) take(p *spec.Package, output rendered) error {
 	if len(p.APIs) == 0 {
 		return nil
 	}
-	content, err := templates.Render(p, ledgerFolders(p))
+	content, err := output.content, output.err
 	var problems spec.Problems
 	if errors.As(err, &problems) {
 		r.problems = append(r.problems, problems...)

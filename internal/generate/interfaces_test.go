@@ -118,6 +118,7 @@ type drawnInterface struct {
 	index     int
 	tx        string // what its methods have for a transaction; "" for none
 	keyHeader string
+	mysql     bool // its ledger is one of MySQL
 }
 
 func (p *drawnPackage) drawInterface(index int) {
@@ -129,6 +130,7 @@ func (p *drawnPackage) drawInterface(index int) {
 	case i.tx == "pgx":
 		fmt.Fprintf(&p.api, "//idem:ledger engine=postgres driver=pgx dir=ledger%d table=%s\n", index, p.of("keys_of_it", "shop.keys_of_it"))
 	default:
+		i.mysql = engine == "mysql"
 		fmt.Fprintf(&p.api, "//idem:ledger engine=%s dir=ledger%d\n", engine, index)
 	}
 	if p.yes() {
@@ -169,6 +171,9 @@ func (p *drawnPackage) drawMethod(i drawnInterface, n int, name string) {
 		directives += p.of("", "\t//idem:key optional header="+i.keyHeader+"\n")
 	default:
 		typed := p.drawTyped(i, fmt.Sprintf("/m%d", n))
+		if i.mysql || strings.Contains(directives, "wait=") {
+			typed.directives = strings.ReplaceAll(typed.directives, "once", "twice") // with those there is no once
+		}
 		signature, path, directives = typed.signature, typed.path, directives+typed.directives
 	}
 	status := ""
@@ -208,7 +213,7 @@ func (p *drawnPackage) drawTyped(i drawnInterface, path string) drawnMethod {
 	hasTx := i.tx != "" && p.yes()
 	if hasTx {
 		param(p.of("tx", "sql", "_"), p.transaction(i))
-		m.directives += p.of("", "\t//idem:commit twice\n")
+		m.directives += p.of("", "\t//idem:commit twice\n", "\t//idem:commit retry=3\n", "\t//idem:commit once retry=10\n")
 	} else {
 		m.directives += p.of("", "\t//idem:key optional syntax=sf max=64 header="+i.keyHeader+"\n")
 	}

@@ -4,13 +4,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
-	"path/filepath"
 	"strconv"
 
-	"github.com/idemgen/idemgen/internal/source"
 	"github.com/idemgen/idemgen/runtime"
-	"github.com/idemgen/idemgen/templates"
 )
 
 // standingEndpoint is what the generated file that stands says about the
@@ -23,16 +19,10 @@ type standingEndpoint struct {
 	scopePos     token.Position
 }
 
-// standingEndpoints reads the endpoints of the generated file in a folder.
-// There are none without a file, and in a file that is not idemgen's or does
-// not look like one of this version: there is nothing to compare with then.
-// A file of idemgen's that does not parse, as after a merge, is an error.
-func standingEndpoints(folder string) ([]standingEndpoint, error) {
-	name := filepath.Join(folder, templates.FileName)
-	content, err := os.ReadFile(name)
-	if err != nil || !source.IsOutput(content) {
-		return nil, nil // whoever writes the file says what is wrong with it
-	}
+// standingEndpoints reads the endpoints of a generated file. There are none in a
+// file that does not look like one of this version: there is nothing to compare
+// with then. One that does not parse, as after a merge, is an error.
+func standingEndpoints(name string, content []byte) ([]standingEndpoint, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, name, content, parser.SkipObjectResolution)
 	if err != nil {

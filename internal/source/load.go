@@ -68,7 +68,18 @@ func load(ctx context.Context, cfg Config, patterns []string) ([]*spec.Package, 
 			return nil, nil, fmt.Errorf("%s is a file: name its package, such as ./%s, since a file alone does not show its neighbours", pattern, filepath.ToSlash(filepath.Dir(pattern)))
 		}
 	}
-	l := &loader{ctx: ctx, cfg: cfg, dir: dir, patterns: patterns, overlay: masks(dir, patterns, cfg.Tags)}
+	l := &loader{ctx: ctx, cfg: cfg, dir: dir, patterns: patterns, masks: masks(dir, patterns, cfg.Tags)}
+	if len(l.masks) > 0 {
+		flag, remove, err := overlayFlag(l.masks)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer remove()
+		l.flags = append(l.flags, flag)
+	}
+	if cfg.Tags != "" {
+		l.flags = append(l.flags, "-tags="+cfg.Tags)
+	}
 	// Export data is ten times faster than the sources of all dependencies.
 	// It is missing where a dependency does not compile, and unreadable where
 	// the go command is newer than this program; types then do not resolve,
@@ -93,7 +104,8 @@ type loader struct {
 	cfg      Config
 	dir      string // absolute
 	patterns []string
-	overlay  map[string][]byte
+	masks    map[string]mask // of previous output
+	flags    []string        // of the go command
 }
 
 // result is what one loading gave.
@@ -113,13 +125,10 @@ const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFil
 
 // run loads once.
 func (l *loader) run(more packages.LoadMode) (*result, error) {
-	parsed := &parsedFiles{content: map[string][]byte{}, errors: map[string]scanner.ErrorList{}}
+	parsed := &parsedFiles{content: map[string][]byte{}, errors: map[string]scanner.ErrorList{}, masks: l.masks}
 	config := &packages.Config{
-		Context: l.ctx, Mode: mode | more, Dir: l.dir, Env: l.cfg.Env, Overlay: l.overlay,
+		Context: l.ctx, Mode: mode | more, Dir: l.dir, Env: l.cfg.Env, BuildFlags: l.flags,
 		Fset: token.NewFileSet(), ParseFile: parsed.parse,
-	}
-	if l.cfg.Tags != "" {
-		config.BuildFlags = []string{"-tags=" + l.cfg.Tags}
 	}
 	var queries []string
 	for _, pattern := range l.patterns {
@@ -210,10 +219,14 @@ type parsedFiles struct {
 	mu      sync.Mutex
 	content map[string][]byte
 	errors  map[string]scanner.ErrorList
+	masks   map[string]mask // not changed
 }
 
 // parse is a packages.Config.ParseFile.
 func (p *parsedFiles) parse(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
+	if m, masked := p.masks[name]; masked {
+		src = m.content // not every driver knows of the overlay
+	}
 	file, err := parser.ParseFile(fset, name, src, parser.AllErrors|parser.ParseComments|parser.SkipObjectResolution)
 	p.mu.Lock()
 	defer p.mu.Unlock()

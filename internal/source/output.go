@@ -59,18 +59,27 @@ func isEmitted(dir string) bool {
 	return dir != "" && isOutputFile(filepath.Join(dir, ledgerFile))
 }
 
-// masks returns an overlay that hides idemgen's previous output in the folders
-// that the patterns may match: it may be stale, or full of conflict markers,
-// and it must not shape what is generated from its own source.
-func masks(dir string, patterns []string, tags string) map[string][]byte {
-	overlay := map[string][]byte{}
-	mask := func(folder string) {
+// mask is what stands for a file.
+type mask struct {
+	content []byte
+	// absent says that the go command need not see even that.
+	absent bool
+}
+
+// masks says what stands for idemgen's previous output in the folders that the
+// patterns may match: it may be stale, or full of conflict markers, and it must
+// not shape what is generated from its own source. It is as good as absent, so
+// that the go command has compiled the same before; only where the build may
+// have no other file of the package there is an empty one.
+func masks(dir string, patterns []string, tags string) map[string]mask {
+	masked := map[string]mask{}
+	hide := func(folder string) {
 		file := filepath.Join(folder, OutputFile)
-		if _, done := overlay[file]; done || !isOutputFile(file) && !isEmptyFile(file) {
+		if _, done := masked[file]; done || !isOutputFile(file) && !isEmptyFile(file) {
 			return
 		}
-		if name := packageName(folder, tags); name != "" {
-			overlay[file] = []byte("package " + name + "\n")
+		if name, built := packageName(folder, tags); name != "" {
+			masked[file] = mask{[]byte("package " + name + "\n"), built}
 		}
 	}
 	for _, pattern := range patterns {
@@ -79,12 +88,12 @@ func masks(dir string, patterns []string, tags string) map[string][]byte {
 			continue
 		}
 		if !deep {
-			mask(root)
+			hide(root)
 			continue
 		}
-		walkPackages(root, mask)
+		walkPackages(root, hide)
 	}
-	return overlay
+	return masked
 }
 
 // patternFolder is the folder that a pattern names, and whether it takes in the
@@ -161,8 +170,8 @@ func walkPackages(root string, visit func(folder string)) {
 
 // packageName finds the name of the package in a folder from the files that
 // are not ours: those of the build first, then any, then the tests'. It is ""
-// when there are none.
-func packageName(folder, tags string) string {
+// when there are none. built says that it is from a file of the build.
+func packageName(folder, tags string) (name string, built bool) {
 	matched, rest, tests := "", "", ""
 	context := build.Default
 	context.BuildTags = strings.FieldsFunc(tags, func(r rune) bool { return r == ',' || r == ' ' })
@@ -184,7 +193,7 @@ func packageName(folder, tags string) string {
 			rest = first(rest, name)
 		}
 	}
-	return first(first(matched, rest), tests)
+	return first(first(matched, rest), tests), matched != ""
 }
 
 func first(a, b string) string {

@@ -48,13 +48,13 @@ type row struct {
 }
 
 // begin locks the ledger and returns the time in epoch milliseconds, unless
-// ctx has ended.
-func (l *Ledger) begin(ctx context.Context) (now int64, unlock func(), err error) {
+// ctx has ended. The caller unlocks it.
+func (l *Ledger) begin(ctx context.Context) (now int64, err error) {
 	if err := ctx.Err(); err != nil {
-		return 0, nil, err
+		return 0, err
 	}
 	l.mu.Lock()
-	return l.now().UnixMilli(), l.mu.Unlock, nil
+	return l.now().UnixMilli(), nil
 }
 
 // held returns the pending row on which the fence holds, or nil.
@@ -86,11 +86,11 @@ func claimed(r *row, now int64) runtime.Claimed {
 
 // Insert implements [runtime.Ledger].
 func (l *Ledger) Insert(ctx context.Context, c runtime.Claim) (runtime.Claimed, bool, error) {
-	now, unlock, err := l.begin(ctx)
+	now, err := l.begin(ctx)
 	if err != nil {
 		return runtime.Claimed{}, false, err
 	}
-	defer unlock()
+	defer l.mu.Unlock()
 	if r := l.rows[c.ID]; r != nil {
 		if r.Owner == c.Owner && !r.Completed {
 			return claimed(r, now), true, nil
@@ -114,11 +114,11 @@ func (l *Ledger) reset(r *row, c runtime.Claim, generation, claimedAt, now int64
 
 // Read implements [runtime.Ledger].
 func (l *Ledger) Read(ctx context.Context, id runtime.ID) (runtime.Row, bool, error) {
-	now, unlock, err := l.begin(ctx)
+	now, err := l.begin(ctx)
 	if err != nil {
 		return runtime.Row{}, false, err
 	}
-	defer unlock()
+	defer l.mu.Unlock()
 	r := l.rows[id]
 	if r == nil {
 		return runtime.Row{}, false, nil
@@ -133,11 +133,11 @@ func (l *Ledger) Read(ctx context.Context, id runtime.ID) (runtime.Row, bool, er
 // take claims a row that is still as it was seen and on which may holds.
 func (l *Ledger) take(ctx context.Context, seen runtime.Fence, c runtime.Claim,
 	may func(r *row, now int64) bool, claim func(r *row, claimedAt, now int64)) (runtime.Claimed, bool, error) {
-	now, unlock, err := l.begin(ctx)
+	now, err := l.begin(ctx)
 	if err != nil {
 		return runtime.Claimed{}, false, err
 	}
-	defer unlock()
+	defer l.mu.Unlock()
 	r := l.rows[c.ID]
 	if r == nil {
 		return runtime.Claimed{}, false, nil
@@ -176,11 +176,11 @@ func (r *row) expired(now int64) bool {
 
 // Renew implements [runtime.Ledger].
 func (l *Ledger) Renew(ctx context.Context, f runtime.Fence, terms runtime.Terms) (runtime.Claimed, bool, error) {
-	now, unlock, err := l.begin(ctx)
+	now, err := l.begin(ctx)
 	if err != nil {
 		return runtime.Claimed{}, false, err
 	}
-	defer unlock()
+	defer l.mu.Unlock()
 	r := l.held(f)
 	if r == nil {
 		return runtime.Claimed{}, false, nil
@@ -191,11 +191,11 @@ func (l *Ledger) Renew(ctx context.Context, f runtime.Fence, terms runtime.Terms
 
 // Complete implements [runtime.Ledger].
 func (l *Ledger) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
-	now, unlock, err := l.begin(ctx)
+	now, err := l.begin(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer unlock()
+	defer l.mu.Unlock()
 	r := l.held(c.Fence)
 	if r == nil {
 		r = l.rows[c.ID]
@@ -209,11 +209,11 @@ func (l *Ledger) Complete(ctx context.Context, c runtime.Completion) (bool, erro
 
 // Release implements [runtime.Ledger].
 func (l *Ledger) Release(ctx context.Context, f runtime.Fence) (bool, error) {
-	_, unlock, err := l.begin(ctx)
+	_, err := l.begin(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer unlock()
+	defer l.mu.Unlock()
 	r := l.held(f)
 	if r == nil {
 		return false, nil
@@ -229,11 +229,11 @@ func (l *Ledger) remove(r *row) {
 
 // EndLease implements [runtime.Ledger].
 func (l *Ledger) EndLease(ctx context.Context, f runtime.Fence) (bool, error) {
-	now, unlock, err := l.begin(ctx)
+	now, err := l.begin(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer unlock()
+	defer l.mu.Unlock()
 	r := l.held(f)
 	if r == nil {
 		return false, nil
@@ -244,11 +244,11 @@ func (l *Ledger) EndLease(ctx context.Context, f runtime.Fence) (bool, error) {
 
 // Sweep implements [runtime.Ledger].
 func (l *Ledger) Sweep(ctx context.Context, limit int) (int, error) {
-	now, unlock, err := l.begin(ctx)
+	now, err := l.begin(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer unlock()
+	defer l.mu.Unlock()
 	swept := 0
 	for ; swept < limit && len(l.due) > 0 && l.due[0].sweepAt <= now; swept++ {
 		r := l.due[0]

@@ -13,11 +13,11 @@ var _ runtime.OperatorLedger = (*Ledger)(nil)
 
 // Counts implements [runtime.OperatorLedger].
 func (l *Ledger) Counts(ctx context.Context) ([]runtime.Count, error) {
-	now, unlock, err := l.begin(ctx)
+	now, err := l.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer l.mu.Unlock()
 	counts := map[runtime.Count]int64{}
 	for _, r := range l.rows {
 		seen := r.Row
@@ -35,11 +35,11 @@ func (l *Ledger) Counts(ctx context.Context) ([]runtime.Count, error) {
 
 // Erase implements [runtime.OperatorLedger].
 func (l *Ledger) Erase(ctx context.Context, principal string, limit int) (int, error) {
-	now, unlock, err := l.begin(ctx)
+	now, err := l.begin(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer unlock()
+	defer l.mu.Unlock()
 	erased := 0
 	for id, r := range l.rows {
 		if erased < limit && id.Principal == principal && (r.Completed || r.LeaseUntil <= now) {

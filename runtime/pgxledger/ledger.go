@@ -21,7 +21,8 @@ import (
 // Emitted ledgers construct it.
 type Ledger struct {
 	*core
-	pool *pgxpool.Pool
+	pool    *pgxpool.Pool
+	learned *atomic.Bool // that prepared statements get lost
 }
 
 type core = sqlcore.Core[DBTX]
@@ -37,6 +38,7 @@ type Option func(*options) error
 type options struct {
 	limit   time.Duration
 	managed bool
+	apart   bool
 }
 
 // WithTimeLimit limits each statement, its retries and its wait for a
@@ -60,6 +62,17 @@ func WithSchemaManaged() Option {
 	}
 }
 
+// WithSharedCommits says whether claims and completions of concurrent requests
+// may commit together, which is the default. A request that
+// is alone commits at once either way, and none is answered before the commit
+// that carries its row is durable.
+func WithSharedCommits(share bool) Option {
+	return func(o *options) error {
+		o.apart = !share
+		return nil
+	}
+}
+
 // New returns a ledger after creating what is missing of its schema and
 // checking the schema's version. It is safe to call at every start, by many
 // processes at once.
@@ -75,7 +88,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, statements Statements, opts ..
 	}
 	learned := new(atomic.Bool)
 	db := unprepared{pool, learned}
-	l := &Ledger{pool: pool, core: &core{
+	l := &Ledger{pool: pool, learned: learned, core: &core{
 		Writer: db, Reader: db, Statements: statements, Engine: learning(learned), Limit: o.limit,
 		Exec: func(ctx context.Context, statement string) error {
 			_, err := pool.Exec(ctx, statement)
@@ -84,6 +97,9 @@ func New(ctx context.Context, pool *pgxpool.Pool, statements Statements, opts ..
 	}}
 	if err := l.CheckSchema(ctx, o.managed); err != nil {
 		return nil, err
+	}
+	if !o.apart {
+		l.shareCommits()
 	}
 	return l, nil
 }

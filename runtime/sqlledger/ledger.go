@@ -32,6 +32,7 @@ type options struct {
 	reader  *sql.DB
 	limit   time.Duration
 	managed bool
+	apart   bool
 }
 
 // WithReader reads rows on another pool, so that no writer blocks a replay.
@@ -67,6 +68,17 @@ func WithSchemaManaged() Option {
 	}
 }
 
+// WithSharedCommits says whether claims and completions of concurrent requests
+// may commit together, which is what they do on SQLite by default. A request that
+// is alone commits at once either way, and none is answered before the commit
+// that carries its row is durable.
+func WithSharedCommits(share bool) Option {
+	return func(o *options) error {
+		o.apart = !share
+		return nil
+	}
+}
+
 // New returns a ledger after creating what is missing of its schema and
 // checking the schema's version. It is safe to call at every start, by many
 // processes at once.
@@ -87,6 +99,9 @@ func New(ctx context.Context, db *sql.DB, engine Engine, statements Statements, 
 	}}
 	if err := l.CheckSchema(ctx, o.managed); err != nil {
 		return nil, err
+	}
+	if engine.OneWriter && !o.apart {
+		l.shareCommits()
 	}
 	return l, nil
 }

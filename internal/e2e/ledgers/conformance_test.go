@@ -53,6 +53,15 @@ func TestSchemaMain(t *testing.T) {
 	})
 }
 
+// Without shared commits, which are the default in all other runs.
+func TestApart(t *testing.T) {
+	harness.Run(t, "idempotency_keys", plain.Open, func(t *testing.T, file string) harness.Pools {
+		pools := harness.File(t, mattn, file)
+		pools.Apart = true
+		return pools
+	})
+}
+
 func run(t *testing.T, driverName string, dsn func(file string) string) {
 	t.Run("WriterAndReaders", func(t *testing.T) {
 		harness.Run(t, "idempotency_keys", plain.Open, func(t *testing.T, file string) harness.Pools {

@@ -18,15 +18,18 @@ import (
 // isolations are the levels that a session may have by default.
 var isolations = []string{"read committed", "repeatable read", "serializable"}
 
-// eachIsolation runs a test through both drivers at each level.
+// eachIsolation runs a test through both drivers at each level, and through pgx
+// with a commit for every write.
 func eachIsolation(t *testing.T, test func(t *testing.T, d driver, database string)) {
-	each(t, func(t *testing.T, d driver) {
+	levels := func(t *testing.T, d driver) {
 		for _, isolation := range isolations {
 			t.Run(isolation, func(t *testing.T) {
 				test(t, d, create(t, "default_transaction_isolation TO '"+isolation+"'"))
 			})
 		}
-	})
+	}
+	each(t, levels)
+	t.Run(apart.name, func(t *testing.T) { levels(t, apart) })
 }
 
 func TestManyClientsOfAFreshKey(t *testing.T) {
@@ -214,7 +217,7 @@ func openCounted(t testing.TB, d driver, database string, sent *counter) ledger 
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	if d.name == "pgx" {
+	if d.name != "sql" {
 		return openNative(t, pool)
 	}
 	db := stdlib.OpenDBFromPool(pool)

@@ -28,12 +28,16 @@ var settings = []struct {
 func TestConformance(t *testing.T) {
 	for _, s := range settings {
 		t.Run(s.name, func(t *testing.T) {
-			each(t, func(t *testing.T, d driver) {
+			conforms := func(t *testing.T, d driver) {
 				t.Parallel()
 				database := create(t, s.database...)
 				beside := openSQL(t, server.DSN(database), 2)
 				d.conformance(t, server.DSN(database, s.words...), s.connections, beside)
-			})
+			}
+			each(t, conforms)
+			if s.name == "Defaults" {
+				t.Run(apart.name, func(t *testing.T) { conforms(t, apart) })
+			}
 		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/idemgen/idemgen/internal/e2e/servers"
 	"github.com/idemgen/idemgen/runtime"
 	"github.com/idemgen/idemgen/runtime/ledgertest"
+	"github.com/idemgen/idemgen/runtime/pgxledger"
 )
 
 // server is started once for all tests that let it live.
@@ -72,23 +73,7 @@ type driver struct {
 }
 
 var drivers = []driver{
-	{"pgx", func(t testing.TB, dsn string, connections int) ledger {
-		return openNative(t, openPool(t, dsn, connections))
-	}, func(t *testing.T, dsn string, connections int, beside *sql.DB) {
-		pool := openPool(t, dsn, connections)
-		ledgertest.Run(t, func(t *testing.T) ledgertest.Harness {
-			clean(t, beside)
-			return ledgertest.Harness{Ledger: openNative(t, pool), Age: age(t, beside)}
-		})
-		ledgertest.RunTxOf(t, func(tx pgx.Tx) ledgertest.Handle { return pgxHandle{tx} }, func(t *testing.T) ledgertest.TxHarnessOf[pgx.Tx] {
-			clean(t, beside)
-			h := ledgertest.TxHarnessOf[pgx.Tx]{Ledger: openNative(t, pool), DB: beside, Age: age(t, beside)}
-			if connections != 1 {
-				h.Reader = beside
-			}
-			return h
-		})
-	}},
+	throughPGX("pgx"),
 	{"sql", func(t testing.TB, dsn string, connections int) ledger {
 		return openStandard(t, openSQL(t, dsn, connections))
 	}, func(t *testing.T, dsn string, connections int, beside *sql.DB) {
@@ -108,6 +93,30 @@ var drivers = []driver{
 	}},
 }
 
+// throughPGX is pgx with options of the ledger.
+func throughPGX(name string, opts ...pgxledger.Option) driver {
+	return driver{name, func(t testing.TB, dsn string, connections int) ledger {
+		return openNative(t, openPool(t, dsn, connections), opts...)
+	}, func(t *testing.T, dsn string, connections int, beside *sql.DB) {
+		pool := openPool(t, dsn, connections)
+		ledgertest.Run(t, func(t *testing.T) ledgertest.Harness {
+			clean(t, beside)
+			return ledgertest.Harness{Ledger: openNative(t, pool, opts...), Age: age(t, beside)}
+		})
+		ledgertest.RunTxOf(t, func(tx pgx.Tx) ledgertest.Handle { return pgxHandle{tx} }, func(t *testing.T) ledgertest.TxHarnessOf[pgx.Tx] {
+			clean(t, beside)
+			h := ledgertest.TxHarnessOf[pgx.Tx]{Ledger: openNative(t, pool, opts...), DB: beside, Age: age(t, beside)}
+			if connections != 1 {
+				h.Reader = beside
+			}
+			return h
+		})
+	}}
+}
+
+// apart is pgx with a commit for every write.
+var apart = throughPGX("pgx-apart", pgxledger.WithSharedCommits(false))
+
 // each runs a test through both drivers.
 func each(t *testing.T, test func(t *testing.T, d driver)) {
 	for _, d := range drivers {
@@ -126,12 +135,12 @@ func (h pgxHandle) Exec(ctx context.Context, statement string) error {
 func (h pgxHandle) Commit(ctx context.Context) error   { return h.tx.Commit(ctx) }
 func (h pgxHandle) Rollback(ctx context.Context) error { return h.tx.Rollback(ctx) }
 
-func openNative(t testing.TB, pool *pgxpool.Pool) interface {
+func openNative(t testing.TB, pool *pgxpool.Pool, opts ...pgxledger.Option) interface {
 	ledger
 	runtime.TxLedger[pgx.Tx]
 } {
 	t.Helper()
-	l, err := native.Open(context.Background(), pool)
+	l, err := native.Open(context.Background(), pool, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -175,7 +175,7 @@ func rowsRead(t testing.TB, tell func(statement string) error, db *sql.DB) (n in
 // openTold opens a ledger on one connection, and returns what else runs there.
 func openTold(t testing.TB, d driver, dsn string) (ledger, func(statement string) error) {
 	t.Helper()
-	if d.name == "pgx" {
+	if d.name != "sql" {
 		pool := openPool(t, dsn, 1)
 		return openNative(t, pool), func(statement string) error {
 			_, err := pool.Exec(context.Background(), statement)

@@ -14,15 +14,18 @@ import (
 
 // Postgres is a PostgreSQL server on a unix socket in a folder of its own.
 type Postgres struct {
-	folder  string
-	binary  string
-	process *process
+	folder   string
+	binary   string
+	settings []string
+	process  *process
 }
 
 var postgresFolders = []string{"/usr/lib/postgresql/*/bin"}
 
-// StartPostgres creates a cluster and starts it. Call Stop at the end.
-func StartPostgres() (_ *Postgres, err error) {
+// StartPostgres creates a cluster and starts it. Call Stop at the end. Its
+// commits survive the server and not the machine, unless settings, such as
+// "fsync=on", say otherwise.
+func StartPostgres(settings ...string) (_ *Postgres, err error) {
 	initdb, err := install("initdb", postgresFolders, "postgresql")
 	if err != nil {
 		return nil, err
@@ -31,7 +34,7 @@ func StartPostgres() (_ *Postgres, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Postgres{folder: folder, binary: filepath.Join(filepath.Dir(initdb), "postgres")}
+	s := &Postgres{folder: folder, settings: settings, binary: filepath.Join(filepath.Dir(initdb), "postgres")}
 	defer func() {
 		if err != nil {
 			s.Stop()
@@ -58,10 +61,14 @@ func (s *Postgres) Socket() string { return filepath.Join(s.folder, "socket") }
 
 // Start starts the server again after it was killed.
 func (s *Postgres) Start() (err error) {
-	s.process, err = begin("postgres", s.binary, "-D", s.data(),
-		"-c", "listen_addresses=", "-c", "unix_socket_directories="+s.Socket(), "-c", "max_connections=700",
+	arguments := []string{"-D", s.data(),
+		"-c", "listen_addresses=", "-c", "unix_socket_directories=" + s.Socket(), "-c", "max_connections=700",
 		// The machine outlives every crash that a test makes.
-		"-c", "fsync=off", "-c", "log_min_messages=fatal")
+		"-c", "fsync=off", "-c", "log_min_messages=fatal"}
+	for _, setting := range s.settings {
+		arguments = append(arguments, "-c", setting)
+	}
+	s.process, err = begin("postgres", s.binary, arguments...)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,10 @@ type Core[DB any] struct {
 	Statements Statements[DB]
 	Engine     Engine
 	Limit      time.Duration // of each statement, its retries included
-	Exec       func(ctx context.Context, statement string) error
+	// Shared lets claims of new keys, and completions, commit together; nil
+	// commits each by itself.
+	Shared *Sharing[DB]
+	Exec   func(ctx context.Context, statement string) error
 
 	mu      sync.Mutex
 	onRetry []func(ctx context.Context, statement string, err error)
@@ -46,9 +49,42 @@ func (l *Core[DB]) Conflict(err error) bool {
 
 // Insert implements [runtime.Ledger].
 func (l *Core[DB]) Insert(ctx context.Context, c runtime.Claim) (runtime.Claimed, bool, error) {
-	return l.claim(ctx, "insert", c, func(ctx context.Context) (Claimed, error) {
-		return l.Statements.Insert(ctx, l.Writer, insertParams(c))
-	})
+	params := insertParams(c)
+	won, r := false, Claimed{}
+	run := func(ctx context.Context, db DB) (err error) {
+		r, err = l.Statements.Insert(ctx, db, params)
+		won = err == nil
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	}
+	if err := l.write(ctx, "insert", c.ID, run); err != nil || !won {
+		return runtime.Claimed{}, false, err
+	}
+	return claimedUnder(c.Terms, r), true, nil
+}
+
+// write makes a write that may share its commit with others. After an error it
+// may still happen, so that what run has set is not to be looked at.
+func (l *Core[DB]) write(ctx context.Context, name string, id runtime.ID, run func(context.Context, DB) error) error {
+	alone := func(ctx context.Context) error {
+		return l.Retry(ctx, name, func(ctx context.Context, _ int) error { return run(ctx, l.Writer) })
+	}
+	if l.Shared == nil {
+		return alone(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.Limit)
+	defer cancel()
+	return l.Engine.Classify(l.Shared.do(ctx, id, run, alone))
+}
+
+// claimedUnder is a claim as the runtime sees it.
+func claimedUnder(terms runtime.Terms, r Claimed) runtime.Claimed {
+	return runtime.Claimed{
+		Generation: r.Generation, ClaimedAt: r.ClaimedAt, LeaseUntil: r.LeaseUntil,
+		Now: r.LeaseUntil - terms.Lease.Milliseconds(),
+	}
 }
 
 func insertParams(c runtime.Claim) InsertParams {
@@ -120,11 +156,7 @@ func (l *Core[DB]) claim(ctx context.Context, name string, c runtime.Claim, stat
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
-		won = err == nil
-		claimed = runtime.Claimed{
-			Generation: r.Generation, ClaimedAt: r.ClaimedAt, LeaseUntil: r.LeaseUntil,
-			Now: r.LeaseUntil - c.Lease.Milliseconds(),
-		}
+		won, claimed = err == nil, claimedUnder(c.Terms, r)
 		return err
 	})
 	if !won || err != nil {
@@ -161,30 +193,26 @@ func (l *Core[DB]) Renew(ctx context.Context, f runtime.Fence, terms runtime.Ter
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
-		held = err == nil
-		claimed = runtime.Claimed{
-			Generation: r.Generation, ClaimedAt: r.ClaimedAt, LeaseUntil: r.LeaseUntil,
-			Now: r.LeaseUntil - terms.Lease.Milliseconds(),
-		}
+		held, claimed = err == nil, claimedUnder(terms, r)
 		return err
 	})
 	return claimed, held && err == nil, err
 }
 
 // Complete implements [runtime.Ledger].
-func (l *Core[DB]) Complete(ctx context.Context, c runtime.Completion) (stands bool, err error) {
-	err = l.Retry(ctx, "complete", func(ctx context.Context, _ int) error {
-		n, err := l.Statements.Complete(ctx, l.Writer, l.CompleteParams(c))
-		if err != nil || n > 0 {
-			stands = err == nil
-			return err
-		}
-		// Not pending under this fence: unless it has completed already.
-		row, found, err := l.Read(ctx, c.ID)
-		stands = err == nil && found && row.Completed && row.Generation == c.Generation && row.Owner == c.Owner
+func (l *Core[DB]) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
+	params := l.CompleteParams(c)
+	var n int64
+	run := func(ctx context.Context, db DB) (err error) {
+		n, err = l.Statements.Complete(ctx, db, params)
 		return err
-	})
-	return stands && err == nil, err
+	}
+	if err := l.write(ctx, "complete", c.ID, run); err != nil || n > 0 {
+		return err == nil, err
+	}
+	// Not pending under this fence: unless it has completed already.
+	row, found, err := l.Read(ctx, c.ID)
+	return err == nil && found && row.Completed && row.Generation == c.Generation && row.Owner == c.Owner, err
 }
 
 // CompleteIn completes inside a handler's transaction, whose row [Statements.Lock]

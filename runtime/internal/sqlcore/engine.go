@@ -24,6 +24,8 @@ type Engine struct {
 	// OpenTx are settings that a handler's transaction makes for itself when
 	// it is opened with a lease: statements that end with "; ". Nil makes none.
 	OpenTx func(lease time.Duration) string
+	// OneWriter says that a database has one writer at a time.
+	OneWriter bool
 	// Once says that a claim may be made inside a handler's transaction.
 	Once bool
 	// Aborted reports whether an error of a COMMIT says that the database

@@ -52,10 +52,7 @@ func (l *Core[DB]) InsertIn(ctx context.Context, db DB, c runtime.Claim) (runtim
 	if err != nil {
 		return runtime.Claimed{}, false, err
 	}
-	return runtime.Claimed{
-		Generation: claimed.Generation, ClaimedAt: claimed.ClaimedAt, LeaseUntil: claimed.LeaseUntil,
-		Now: claimed.LeaseUntil - c.Lease.Milliseconds(),
-	}, true, nil
+	return claimedUnder(c.Terms, claimed), true, nil
 }
 
 func (l *Core[DB]) insertIn(ctx context.Context, db DB, c runtime.Claim) (Claimed, error) {

@@ -20,6 +20,8 @@ type Open func(context.Context, *sql.DB, ...sqlledger.Option) (*sqlledger.Ledger
 type Pools struct {
 	Writer *sql.DB
 	Reader *sql.DB // nil where the writer reads
+	// Apart makes every write a commit of its own.
+	Apart bool
 }
 
 // File is a SQLite file opened in two pools, the way services should.
@@ -34,7 +36,7 @@ func File(t testing.TB, driverName, dsn string) Pools {
 			t.Error(err)
 		}
 	})
-	return Pools{db.Writer, db.Reader}
+	return Pools{Writer: db.Writer, Reader: db.Reader}
 }
 
 // Plain is what sql.Open makes, with at most that many connections; 0 is no
@@ -67,6 +69,7 @@ func Run(t *testing.T, table string, open Open, pools func(t *testing.T, file st
 		if p.Reader != nil {
 			opts = append(opts, sqlledger.WithReader(p.Reader))
 		}
+		opts = append(opts, sqlledger.WithSharedCommits(!p.Apart))
 		l, err := open(t.Context(), p.Writer, opts...)
 		if err != nil {
 			t.Fatal(err)
