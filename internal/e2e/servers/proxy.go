@@ -15,9 +15,10 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	text   []byte // what a client must send
-	before bool   // the server must not see it
+	when   moment
 	times  int
 	broken int
+	ended  int
 	conns  map[net.Conn]bool
 }
 
@@ -38,16 +39,29 @@ func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
 // LoseRequests breaks the connection on which a client sends text, before the
 // server sees it, that many times.
-func (p *Proxy) LoseRequests(text string, times int) { p.arm(text, true, times) }
+func (p *Proxy) LoseRequests(text string, times int) { p.arm(text, before, times) }
 
 // LoseAnswers breaks the connection on which a client sends text, when the
 // server has answered and before the client sees it, that many times.
-func (p *Proxy) LoseAnswers(text string, times int) { p.arm(text, false, times) }
+func (p *Proxy) LoseAnswers(text string, times int) { p.arm(text, after, times) }
 
-func (p *Proxy) arm(text string, before bool, times int) {
+// LoseBoth breaks the connection on which a client sends text, as soon as the
+// server has been sent it, that many times.
+func (p *Proxy) LoseBoth(text string, times int) { p.arm(text, during, times) }
+
+// moment is when a connection is broken, seen from the server's work.
+type moment int
+
+const (
+	before moment = iota
+	during
+	after
+)
+
+func (p *Proxy) arm(text string, when moment, times int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.text, p.before, p.times, p.broken = []byte(text), before, times, 0
+	p.text, p.when, p.times, p.broken = []byte(text), when, times, 0
 }
 
 // Broken is how many connections were broken since it was last said what to
@@ -56,6 +70,13 @@ func (p *Proxy) Broken() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.broken
+}
+
+// Ended is how many connections have ended, in whatever way.
+func (p *Proxy) Ended() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended
 }
 
 // Stop breaks all connections and listens no more.
@@ -102,6 +123,9 @@ func (l *link) end() {
 	l.server.Close()
 	l.proxy.mu.Lock()
 	defer l.proxy.mu.Unlock()
+	if l.proxy.conns[l.client] {
+		l.proxy.ended++
+	}
 	delete(l.proxy.conns, l.client)
 	delete(l.proxy.conns, l.server)
 }
@@ -114,16 +138,16 @@ func (l *link) requests() {
 		if err != nil {
 			return
 		}
-		hit, before := l.proxy.hits(buffer[:n])
-		if hit && before {
+		hit, when := l.proxy.hits(buffer[:n])
+		if hit && when == before {
 			return
 		}
-		if hit {
+		if hit && when == after {
 			l.mu.Lock()
 			l.lose = true
 			l.mu.Unlock()
 		}
-		if _, err := l.server.Write(buffer[:n]); err != nil {
+		if _, err := l.server.Write(buffer[:n]); err != nil || hit && when == during {
 			return
 		}
 	}
@@ -150,13 +174,13 @@ func (l *link) answers() {
 }
 
 // hits reports whether a packet is one to break the connection at.
-func (p *Proxy) hits(packet []byte) (hit, before bool) {
+func (p *Proxy) hits(packet []byte) (hit bool, when moment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.times == 0 || !bytes.Contains(packet, p.text) {
-		return false, false
+		return false, 0
 	}
 	p.times--
 	p.broken++
-	return true, p.before
+	return true, p.when
 }

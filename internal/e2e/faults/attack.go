@@ -1,0 +1,147 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// attack is something bad that happens again and again.
+type attack struct {
+	every time.Duration // on average
+	do    func(context.Context, *rand.Rand)
+}
+
+func (s *site) attacked(what string, times int) {
+	s.report.attacked(s.name+": "+what, times)
+}
+
+// anyNode is a server that nobody else attacks, or nil. Its lock is held.
+func (s *site) anyNode(random *rand.Rand) *node {
+	for _, i := range random.Perm(len(s.nodes)) {
+		if s.nodes[i].attacked.TryLock() {
+			return s.nodes[i]
+		}
+	}
+	return nil
+}
+
+// killServer kills a server with SIGKILL. Its next life is as its first was.
+func (s *site) killServer(_ context.Context, random *rand.Rand) {
+	n := s.anyNode(random)
+	if n == nil {
+		return
+	}
+	defer n.attacked.Unlock()
+	if n.kill() {
+		s.attacked("servers killed", 1)
+	}
+}
+
+// pauseServer stops a server for longer than a lease, and lets it go on.
+func (s *site) pauseServer(ctx context.Context, random *rand.Rand) {
+	n := s.anyNode(random)
+	if n == nil {
+		return
+	}
+	defer n.attacked.Unlock()
+	owners, ok := n.pause(ctx, 2100*time.Millisecond+time.Duration(random.Int64N(int64(1500*time.Millisecond))))
+	if ok {
+		s.attacked("servers paused past the lease", 1)
+		s.attacked("owners paused past the lease", owners)
+	}
+}
+
+// crowd is how many clients come at once to a server with few connections.
+const crowd = 30
+
+// exhaustPool starts a server again with one or two connections to its
+// database, and sends it a crowd.
+func (s *site) exhaustPool(ctx context.Context, random *rand.Rand) {
+	n := s.anyNode(random)
+	if n == nil {
+		return
+	}
+	defer n.attacked.Unlock()
+	if !n.kill("-connections", fmt.Sprint(1+random.IntN(2))) {
+		return
+	}
+	s.attacked("servers killed", 1)
+	starting, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if n.await(starting) != nil {
+		return
+	}
+	address := n.address()
+	var all sync.WaitGroup
+	for range crowd {
+		own, p := rand.New(rand.NewPCG(random.Uint64(), random.Uint64())), s.fleet.invent(random)
+		all.Go(func() {
+			s.fleet.ask(ctx, own, address, s.fleet.clients.next(), p)
+		})
+	}
+	all.Wait()
+	s.attacked("pools exhausted", 1)
+	s.attacked("waits for a connection of an exhausted pool", waits(ctx, address))
+}
+
+// waits is how often a server had to wait for a connection.
+func waits(ctx context.Context, address string) int {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/pool", nil)
+	if err != nil {
+		return 0
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0
+	}
+	defer response.Body.Close()
+	var stats struct{ WaitCount int }
+	json.NewDecoder(response.Body).Decode(&stats)
+	return stats.WaitCount
+}
+
+// harmLine harms the way to something for a while. Lives change when
+// connections may have ended with a process, which do not count; without it
+// none do.
+func (s *site) harmLine(ctx context.Context, random *rand.Rand, l *line, to string, lives func() int64) {
+	h := harms[random.IntN(len(harms))]
+	if !l.busy.TryLock() {
+		return
+	}
+	defer l.busy.Unlock()
+	if lives == nil {
+		h.cuts, lives = false, func() int64 { return 0 }
+	}
+	life := lives()
+	ended, err := l.suffer(ctx, random, h)
+	if err != nil {
+		s.report.broken(err)
+		return
+	}
+	s.attacked(h.name+" on the way to "+to, 1)
+	if h.cuts && life == lives() {
+		s.attacked("connections cut", ended)
+	}
+}
+
+// harmCommits cuts connections around a few COMMITs.
+func (s *site) harmCommits(ctx context.Context, random *rand.Rand, l *line) {
+	place := commits[random.IntN(len(commits))]
+	if !l.busy.TryLock() {
+		return
+	}
+	defer l.busy.Unlock()
+	place.arm(l.around, "commit", 1+random.IntN(16))
+	sleep(ctx, time.Duration(random.Int64N(int64(time.Second))))
+	cut := l.around.Broken()
+	place.arm(l.around, "commit", 0)
+	s.attacked("connections cut", cut)
+	s.attacked("connections cut "+place.name+" a commit", cut)
+}

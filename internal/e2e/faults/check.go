@@ -1,0 +1,168 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/idemgen/idemgen/example/payments"
+)
+
+// check holds a site's history against the promises.
+func (s *site) check() {
+	for reference, attempts := range s.history.keys {
+		slices.SortStableFunc(attempts, func(a, b *attempt) int { return cmp.Compare(a.sent, b.sent) })
+		where := s.name + " " + reference
+		for _, v := range judge(attempts) {
+			s.report.violate(v.Rule, where, v.What)
+		}
+		s.report.checked("keys", 1)
+	}
+}
+
+// judge says what is wrong with the history of a key.
+func judge(attempts []*attempt) (found []Violation) {
+	violate := func(rule string, about ...*attempt) {
+		found = append(found, Violation{Rule: rule, What: tell(about)})
+	}
+	generations := map[int64]bool{}
+	final := false
+	for _, a := range attempts {
+		switch a.outcome {
+		case strange:
+			violate("documented-answer", a)
+		case reused:
+			// Somebody must have asked for something else.
+			if !slices.ContainsFunc(attempts, func(b *attempt) bool { return b.cents != a.cents && b.sent <= a.got }) {
+				violate("same-request", a)
+			}
+		case ran:
+			if a.status == 201 && generations[a.generation] {
+				violate("claimed-run", attempts...)
+			}
+			generations[a.generation] = a.status == 201
+			final = true
+		case replayed:
+			final = true
+		}
+	}
+	if !final {
+		violate("documented-answer", attempts...)
+	}
+	switch explain(attempts) {
+	case porcupine.Illegal:
+		violate(culprit(attempts), attempts...)
+	case porcupine.Unknown:
+		violate("not decided in time", attempts...)
+	}
+	return found
+}
+
+// culprit names the promise that a history breaks: the one about those attempts
+// without which, or without whose word, the rest makes sense.
+func culprit(attempts []*attempt) string {
+	doubted := slices.Clone(attempts)
+	for i, a := range doubted {
+		if a.outcome == refused {
+			doubtful := *a
+			doubtful.outcome = unknown
+			doubted[i] = &doubtful
+		}
+	}
+	if explain(doubted) == porcupine.Ok {
+		return "honest-refusal"
+	}
+	for _, about := range []struct {
+		outcome outcome
+		rule    string
+	}{
+		{observed, "effect-iff-completed"},
+		{reused, "same-request"},
+		{replayed, "replay-equal"},
+		{ran, "one-completion"},
+	} {
+		rest := slices.DeleteFunc(slices.Clone(attempts), func(a *attempt) bool { return a.outcome == about.outcome })
+		if explain(rest) == porcupine.Ok {
+			return about.rule
+		}
+	}
+	return "one-completion"
+}
+
+// checkCharges counts the charges at the payment service: at most one for each
+// payment, and one for each that was answered 201.
+func (s *site) checkCharges(charges []payments.Charge) {
+	made := map[string][]int64{}
+	for _, c := range charges {
+		made[c.Reference] = append(made[c.Reference], c.Cents)
+	}
+	for reference, attempts := range s.history.keys {
+		if attempts[0].mode.effects != nil {
+			continue
+		}
+		s.report.checked("charges looked for", 1)
+		charged := made[reference]
+		if len(charged) > 1 {
+			s.report.violate("derived-key", s.name+" "+reference, fmt.Sprintf("charged %v", charged))
+		}
+		for _, a := range attempts {
+			if a.status == 201 && !slices.Equal(charged, []int64{a.cents}) {
+				s.report.violate("claimed-run", s.name+" "+reference, fmt.Sprintf("charged %v\n%s", charged, tell(attempts)))
+				break
+			}
+		}
+	}
+}
+
+// checkStored holds the answers that clients got against those in the ledger.
+func (s *site) checkStored(ctx context.Context) {
+	b := s.compare(ctx, true)
+	if b == nil {
+		return
+	}
+	for reference, attempts := range s.history.keys {
+		r, ok := b.rows[reference]
+		if !ok {
+			s.report.violate("kept-until-expiry", s.name+" "+reference, "there is no row\n"+tell(attempts))
+			continue
+		}
+		if !r.completed {
+			s.report.violate("durable-answer", s.name+" "+reference, fmt.Sprintf("the row is %+v\n%s", r, tell(attempts)))
+			continue
+		}
+		for _, a := range attempts {
+			if a.answer == "" || a.status == r.status && a.body == r.body {
+				continue
+			}
+			// Without a transaction an answer may be told that is not stored,
+			// when the ledger failed or the owner was fenced out. The server
+			// has said so then, before it told the answer.
+			if a.mode.effects == nil && a.outcome == ran && s.unstored.has(reference, a.generation) {
+				s.report.checked("windows of claim mode, as documented", 1)
+				continue
+			}
+			s.report.violate("replay-equal", s.name+" "+reference, fmt.Sprintf("the row is %+v\n%s", r, tell(attempts)))
+			break
+		}
+	}
+}
+
+// tell is attempts as lines of text.
+func tell(attempts []*attempt) string {
+	var lines []string
+	for _, a := range attempts {
+		lines = append(lines, fmt.Sprintf("%12v to %12v client %d %s %d cents: %s %d %s %s",
+			time.Duration(a.sent).Round(time.Microsecond), time.Duration(a.got).Round(time.Microsecond),
+			a.client, a.mode.name, a.cents, a.outcome, a.status, strings.TrimSpace(a.body), map[bool]string{true: "the effect stands"}[a.effectStands]))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (o outcome) String() string {
+	return [...]string{"unknown", "refused", "reused", "ran", "replayed", "observed", "strange"}[o]
+}
