@@ -1,176 +1,155 @@
-// Package bench_test measures what a protected request costs, side by side in
-// one run: absolute times drift between machines, ratios hold.
 package bench_test
 
 import (
-	"context"
-	"database/sql"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"sync/atomic"
 	"testing"
-
-	_ "modernc.org/sqlite"
-
-	"github.com/idemgen/idemgen/example/orders"
-	ledger "github.com/idemgen/idemgen/example/orders/ledger/sqlite"
-	"github.com/idemgen/idemgen/runtime"
-	"github.com/idemgen/idemgen/runtime/memory"
-	"github.com/idemgen/idemgen/runtime/sqlledger"
 )
 
-const body = `{"sku":"tea","qty":2}`
+// small is the size of a body where sizes are not what is compared.
+const small = 1 << 10
 
-// answer is what every handler does: it costs next to nothing, so that what is
-// measured is the protection.
-func answer(context.Context) (*runtime.Response, error) {
-	return runtime.JSON(http.StatusCreated, orders.Order{ID: 7, SKU: "tea", Qty: 2, Status: "placed"})
-}
+// sizes of bodies that are compared with small ones.
+var sizes = []struct {
+	bytes int
+	name  string
+}{{0, "0"}, {64 << 10, "64KiB"}, {1 << 20, "1MiB"}}
 
-// handler is one way to serve the same answer.
-type handler struct {
-	name string
-	make func(b *testing.B) http.Handler
-}
+// atSizes is how many requests are in flight where sizes or places are compared.
+const atSizes = 32
 
-var handlers = []handler{
-	{"bare", func(*testing.B) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			var in orders.CreateOrder
-			if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-				http.Error(w, err.Error(), http.StatusBadRequest)
-				return
+// What is compared runs one after the other: the bare handler or the bare
+// statements, then the protected handler.
+
+// BenchmarkFresh: every request has a key of its own.
+func BenchmarkFresh(b *testing.B) {
+	everyFlight(b, func(b *testing.B, f family, inFlight int) {
+		f.alone(b, "pair", inFlight, func(s store) func(string) error {
+			return func(key string) error {
+				if err := s.claim(key); err != nil {
+					return err
+				}
+				return s.complete(key)
 			}
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusCreated)
-			json.NewEncoder(w).Encode(orders.Order{ID: 7, SKU: in.SKU, Qty: in.Qty, Status: "placed"})
-		})
-	}},
-	{"memory", func(b *testing.B) http.Handler { return protect(b, memory.New()) }},
-	{"sqlite", func(b *testing.B) http.Handler { return protect(b, openSQLite(b)) }},
-}
-
-// protect serves the answer as generated code would.
-func protect(b *testing.B, l runtime.Ledger) http.Handler {
-	b.Helper()
-	principal := func(*http.Request) (string, error) { return "alice", nil }
-	server, err := runtime.NewServer(l, principal)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := server.Close(context.Background()); err != nil {
-			b.Error(err)
+		}, func(b *testing.B) []string { return newKeys(b.N, seedFresh) })
+		protected(b, f.name, f.shared, fresh, inFlight)
+		if f.apart != nil {
+			protected(b, f.name+"-apart", f.apart, fresh, inFlight)
 		}
 	})
-	h := server.Handle(runtime.DefaultPolicy("POST /v1/orders"), runtime.Route{Method: "POST", Pattern: "/v1/orders"},
-		func(r *runtime.Request) (runtime.Work, error) {
-			var in orders.CreateOrder
-			d := r.Decode()
-			d.JSON(&in)
-			return answer, d.Err()
+	everySize(b, fresh)
+	everyServer(b, fresh, true)
+	fiberFresh(b)
+}
+
+// BenchmarkReplay: every request is a retry; its key was met lately.
+func BenchmarkReplay(b *testing.B) {
+	everyFlight(b, func(b *testing.B, f family, inFlight int) {
+		f.alone(b, "read", inFlight, func(s store) func(string) error { return s.read },
+			func(*testing.B) []string { return newKeys(knownKeys, seedKnown) })
+		protected(b, f.name, f.shared, replay, inFlight)
+	})
+	everySize(b, replay)
+	everyServer(b, replay, false)
+	fiberReplay(b)
+}
+
+// BenchmarkCold: every request is a retry, and another server met its key.
+func BenchmarkCold(b *testing.B) {
+	everyFlight(b, func(b *testing.B, f family, inFlight int) { protected(b, f.name, f.shared, cold, inFlight) })
+}
+
+// BenchmarkInProgress: every request is the retry of one that is at work.
+func BenchmarkInProgress(b *testing.B) {
+	everyFlight(b, func(b *testing.B, f family, inFlight int) { protected(b, f.name, f.shared, inProgress, inFlight) })
+	everyServer(b, inProgress, false)
+}
+
+// BenchmarkMismatch: every request has a known key and another body.
+func BenchmarkMismatch(b *testing.B) {
+	everyFlight(b, func(b *testing.B, f family, inFlight int) { protected(b, f.name, f.shared, mismatch, inFlight) })
+	everyServer(b, mismatch, false)
+}
+
+// BenchmarkBare: the handler without a ledger.
+func BenchmarkBare(b *testing.B) {
+	for _, inFlight := range flights {
+		b.Run(name("inprocess", "handler", inFlight, "1KiB"), func(b *testing.B) {
+			drive(b, inFlight, inProcess(always(bare), known(small)), nil)
 		})
-	if err := server.Err(); err != nil {
-		b.Fatal(err)
 	}
-	return h
+	for _, size := range sizes {
+		b.Run(name("inprocess", "handler", atSizes, size.name), func(b *testing.B) {
+			drive(b, atSizes, inProcess(always(bare), known(size.bytes)), nil)
+		})
+	}
+	b.Run(name("http", "handler", atSizes, "1KiB"), func(b *testing.B) {
+		drive(b, atSizes, overHTTP(b, serve(b, bare), known(small)), nil)
+	})
 }
 
-func openSQLite(b *testing.B) *sqlledger.Ledger {
-	b.Helper()
-	db, err := sqlledger.OpenSQLite("sqlite", filepath.Join(b.TempDir(), "ledger.db"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { db.Close() })
-	return openSQLiteOn(b, db)
+func name(place, contender string, inFlight int, size string) string {
+	return fmt.Sprintf("%s/%s/inflight=%d/body=%s", place, contender, inFlight, size)
 }
 
-func openSQLiteOn(b *testing.B, db *sqlledger.SQLite) *sqlledger.Ledger {
-	b.Helper()
-	l, err := ledger.Open(context.Background(), db.Writer, sqlledger.WithReader(db.Reader))
-	if err != nil {
-		b.Fatal(err)
-	}
-	return l
-}
-
-func serve(b *testing.B, h http.Handler, key string) {
-	r := httptest.NewRequest("POST", "/v1/orders", strings.NewReader(body))
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Idempotency-Key", key)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	if w.Code != http.StatusCreated {
-		b.Errorf("%d %s", w.Code, w.Body)
+func everyFlight(b *testing.B, run func(b *testing.B, f family, inFlight int)) {
+	for _, f := range families {
+		for _, inFlight := range f.flights {
+			run(b, f, inFlight)
+		}
 	}
 }
 
-// each runs a benchmark for every handler at every number of requests in
-// flight.
-func each(b *testing.B, key func(n int64) string, prepare func(b *testing.B, h http.Handler)) {
-	for _, h := range handlers {
-		for _, inFlight := range []int{1, 16, 64} {
-			b.Run(fmt.Sprintf("%s/inflight=%d", h.name, inFlight), func(b *testing.B) {
-				served := h.make(b)
-				prepare(b, served)
-				var n atomic.Int64
-				b.ReportAllocs()
-				b.ResetTimer()
-				var left atomic.Int64
-				left.Store(int64(b.N))
-				done := make(chan struct{})
-				for range inFlight {
-					go func() {
-						defer func() { done <- struct{}{} }()
-						for left.Add(-1) >= 0 {
-							serve(b, served, key(n.Add(1)))
-						}
-					}()
-				}
-				for range inFlight {
-					<-done
-				}
+func everySize(b *testing.B, prepare scenario) {
+	for _, f := range families {
+		for _, size := range sizes {
+			b.Run(name("inprocess", f.name, atSizes, size.name), func(b *testing.B) {
+				s := f.shared(b)
+				at, x := prepare(b, s.ledger, size.bytes)
+				drive(b, atSizes, inProcess(at, x), s.count)
 			})
 		}
 	}
 }
 
-// BenchmarkFresh: every request has a key of its own.
-func BenchmarkFresh(b *testing.B) {
-	each(b, func(n int64) string { return strconv.FormatInt(n, 10) }, func(*testing.B, http.Handler) {})
-}
-
-// BenchmarkReplay: every request is the retry of one that was answered.
-func BenchmarkReplay(b *testing.B) {
-	each(b, func(int64) string { return "k" }, func(b *testing.B, h http.Handler) { serve(b, h, "k") })
-}
-
-// BenchmarkStatements: the bare claim and completion through the same driver
-// and pool, one commit each, which is the floor for a fresh key on SQLite.
-func BenchmarkStatements(b *testing.B) {
-	db, err := sqlledger.OpenSQLite("sqlite", filepath.Join(b.TempDir(), "bare.db"))
-	if err != nil {
-		b.Fatal(err)
+// everyServer sends the requests over HTTP.
+func everyServer(b *testing.B, prepare scenario, apart bool) {
+	run := func(contender string, open func(*testing.B) store) {
+		b.Run(name("http", contender, atSizes, "1KiB"), func(b *testing.B) {
+			s := open(b)
+			at, x := prepare(b, s.ledger, small)
+			drive(b, atSizes, overHTTP(b, serve(b, http.HandlerFunc(at(0).ServeHTTP)), x), s.count)
+		})
 	}
-	defer db.Close()
-	if _, err := db.Writer.Exec(`CREATE TABLE bare (key TEXT PRIMARY KEY, status TEXT, body BLOB) WITHOUT ROWID`); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for n := 0; b.Loop(); n++ {
-		exec(b, db.Writer, `INSERT INTO bare (key, status) VALUES (?, 'pending') ON CONFLICT DO NOTHING`, n)
-		exec(b, db.Writer, `UPDATE bare SET status = 'completed', body = ? WHERE key = ? AND status = 'pending'`, body, n)
+	for _, f := range families {
+		run(f.name, f.shared)
+		if apart && f.apart != nil {
+			run(f.name+"-apart", f.apart)
+		}
 	}
 }
 
-func exec(b *testing.B, db *sql.DB, statement string, args ...any) {
-	if _, err := db.Exec(statement, args...); err != nil {
-		b.Fatal(err)
+// protected measures the protected handler in process.
+func protected(b *testing.B, contender string, open func(*testing.B) store, prepare scenario, inFlight int) {
+	b.Run(name("inprocess", contender, inFlight, "1KiB"), func(b *testing.B) {
+		s := open(b)
+		at, x := prepare(b, s.ledger, small)
+		drive(b, inFlight, inProcess(at, x), s.count)
+	})
+}
+
+// alone measures bare statements of a database, on rows of known keys or on
+// new ones.
+func (f family) alone(b *testing.B, what string, inFlight int, statement func(store) func(key string) error, keys func(*testing.B) []string) {
+	if !f.bare {
+		return
 	}
+	b.Run(fmt.Sprintf("inprocess/%s-%s/inflight=%d", f.name, what, inFlight), func(b *testing.B) {
+		s := f.shared(b)
+		known, keys, do := newKeys(knownKeys, seedKnown), keys(b), statement(s)
+		for _, warm := range []func(string) error{s.claim, s.complete, s.read} {
+			send(b, knownKeys, func() func(int) error { return func(i int) error { return warm(known[i]) } })
+		}
+		drive(b, inFlight, func() func(int) error { return func(i int) error { return do(keys[i%len(keys)]) } }, s.count)
+	})
 }
