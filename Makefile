@@ -37,9 +37,22 @@ generate: $(SQLC) ## make the generated files again
 demo: ## generate, build and run the example, and tell its story
 	cd example && GOWORK=off $(GO) run ./demo
 
+# Ratios hold within a round and machines drift between rounds, so that a few
+# short rounds say more than a long one.
+BENCHTIME ?= 250ms
+ROUNDS ?= 1 2 3
+
 .PHONY: bench
-bench: ## benchmarks, side by side
-	cd bench && GOWORK=off $(GO) test -run '^$$' -bench . -benchmem ./...
+bench: ## benchmarks of requests, side by side, in about ten minutes: a table, docs/bench.md and docs/bench.svg
+	@mkdir -p .tmp
+	cd bench && { for round in $(ROUNDS); do \
+		GOWORK=off $(GO) test -run '^$$' -bench . -skip Growth -benchtime $(BENCHTIME) -timeout 30m . || exit; done; } \
+		| tee ../.tmp/bench.txt | GOWORK=off $(GO) run ./report -docs ../docs
+
+.PHONY: bench-scale
+bench-scale: ## benchmarks of large ledgers and of the generator
+	cd bench && GOWORK=off $(GO) test -run '^$$' -bench Growth -timeout 1h .
+	cd bench && GOWORK=off $(GO) test -run '^$$' -bench . -benchmem -timeout 1h ./generator
 
 .PHONY: soak
 soak: ## the simulation for about half an hour: random worlds from a new seed, every interleaving deep
