@@ -8,14 +8,15 @@ import (
 	"github.com/gofiber/fiber/v3/middleware/idempotency"
 )
 
-// startFiber serves the same answer behind fiber's idempotency middleware,
-// which keeps it in memory, and counts how often the handler ran. Neither the
-// key's caller nor a fingerprint of the request is looked at there.
-func startFiber(b *testing.B) (address string, runs *atomic.Int64) {
+// startFiber serves the same answer with fiber, which brings an HTTP server of
+// its own, and counts how often the handler ran.
+func startFiber(b *testing.B, middleware ...any) (address string, runs *atomic.Int64) {
 	b.Helper()
 	runs = new(atomic.Int64)
 	app := fiber.New()
-	app.Use(idempotency.New(idempotency.Config{KeyHeader: keyHeader}))
+	for _, m := range middleware {
+		app.Use(m)
+	}
 	app.Post(path, func(c fiber.Ctx) error {
 		runs.Add(1)
 		for name, values := range answer.Header {
@@ -29,9 +30,24 @@ func startFiber(b *testing.B) (address string, runs *atomic.Int64) {
 	return l.Addr().String(), runs
 }
 
+// protectedByFiber is fiber's idempotency middleware, which keeps answers in
+// memory. It looks neither at the key's caller nor at a fingerprint of the
+// request.
+func protectedByFiber() any {
+	return idempotency.New(idempotency.Config{KeyHeader: keyHeader})
+}
+
+func fiberBare(b *testing.B) {
+	b.Run(name("http", "fiber-handler", atSizes, "1KiB"), func(b *testing.B) {
+		address, runs := startFiber(b)
+		drive(b, atSizes, overHTTP(b, address, known(small)), nil)
+		mustRun(b, runs, b.N)
+	})
+}
+
 func fiberFresh(b *testing.B) {
 	b.Run(name("http", "fiber-memory", atSizes, "1KiB"), func(b *testing.B) {
-		address, runs := startFiber(b)
+		address, runs := startFiber(b, protectedByFiber())
 		send(b, knownKeys, overHTTP(b, address, known(small)))
 		drive(b, atSizes, overHTTP(b, address, freshExchange(b, small)), nil)
 		mustRun(b, runs, knownKeys+b.N)
@@ -40,7 +56,7 @@ func fiberFresh(b *testing.B) {
 
 func fiberReplay(b *testing.B) {
 	b.Run(name("http", "fiber-memory", atSizes, "1KiB"), func(b *testing.B) {
-		address, runs := startFiber(b)
+		address, runs := startFiber(b, protectedByFiber())
 		send(b, knownKeys, overHTTP(b, address, known(small)))
 		drive(b, atSizes, overHTTP(b, address, known(small)), nil)
 		mustRun(b, runs, knownKeys)

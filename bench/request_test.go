@@ -2,7 +2,6 @@ package bench_test
 
 import (
 	"fmt"
-	"net/http"
 	"testing"
 )
 
@@ -86,6 +85,7 @@ func BenchmarkBare(b *testing.B) {
 	b.Run(name("http", "handler", atSizes, "1KiB"), func(b *testing.B) {
 		drive(b, atSizes, overHTTP(b, serve(b, bare), known(small)), nil)
 	})
+	fiberBare(b)
 }
 
 func name(place, contender string, inFlight int, size string) string {
@@ -118,7 +118,7 @@ func everyServer(b *testing.B, prepare scenario, apart bool) {
 		b.Run(name("http", contender, atSizes, "1KiB"), func(b *testing.B) {
 			s := open(b)
 			at, x := prepare(b, s.ledger, small)
-			drive(b, atSizes, overHTTP(b, serve(b, http.HandlerFunc(at(0).ServeHTTP)), x), s.count)
+			drive(b, atSizes, overHTTP(b, serve(b, at(0)), x), s.count)
 		})
 	}
 	for _, f := range families {

@@ -65,6 +65,8 @@ func baseOf(name string) string {
 	}
 	scenario, place, database, inFlight := p[0], p[1], strings.TrimSuffix(p[2], "-apart"), p[3]
 	switch {
+	case p[2] == "fiber-memory":
+		return "Bare/http/fiber-handler/" + inFlight + "/" + p[4]
 	case place == "http" || database == "memory":
 		return "Bare/" + place + "/handler/" + inFlight + "/" + p[4]
 	case scenario == "Fresh":

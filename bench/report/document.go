@@ -25,9 +25,8 @@ Absolute numbers differ between machines, and from day to day on one; ratios of 
 ## Bars
 
 `, command, r.system, r.cpu, r.cores, runtime.NumCPU(), runtime.Version(), plural(rounds, "round"))
-	bars := bars()
 	rows := [][]string{{"", "measured", "goal", ""}}
-	for _, b := range bars {
+	for _, b := range bars() {
 		measured, goal, verdict := b.judge(r)
 		rows = append(rows, []string{b.what, measured, goal, verdict})
 	}
@@ -51,7 +50,7 @@ Absolute numbers differ between machines, and from day to day on one; ratios of 
 		return strings.Contains(name, "/inprocess/") && strings.Contains(name, "/inflight=32/body=") && !strings.Contains(name, "-apart") &&
 			(strings.HasPrefix(name, "Fresh") || strings.HasPrefix(name, "Replay") || strings.HasPrefix(name, "Bare"))
 	})
-	t.WriteString("\n## Over HTTP\n\nOn loopback, client and server in one process, so that allocations are those of both. `fiber-memory` is the idempotency middleware of gofiber v3.\n\n")
+	t.WriteString("\n## Over HTTP\n\nOn loopback, client and server in one process, so that allocations are those of both. `fiber-memory` is the idempotency middleware of gofiber v3, on its own HTTP server, whose bare handler is `fiber-handler`.\n\n")
 	measurements(&t, r, func(name string) bool { return strings.Contains(name, "/http/") })
 	t.WriteString(`
 "To bare" is the throughput as a multiple of the bare statements', over HTTP and in memory of the bare handler's. Commits

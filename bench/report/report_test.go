@@ -95,6 +95,7 @@ func TestBaseOf(t *testing.T) {
 		"Mismatch/inprocess/mariadb/inflight=8/body=1KiB":    "Replay/inprocess/mariadb-read/inflight=8",
 		"Fresh/inprocess/memory/inflight=32/body=64KiB":      "Bare/inprocess/handler/inflight=32/body=64KiB",
 		"Replay/http/postgres/inflight=32/body=1KiB":         "Bare/http/handler/inflight=32/body=1KiB",
+		"Fresh/http/fiber-memory/inflight=32/body=1KiB":      "Bare/http/fiber-handler/inflight=32/body=1KiB",
 		"Fresh/inprocess/sqlite-pair/inflight=16":            "",
 	} {
 		if got := baseOf(name); got != base {
