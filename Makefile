@@ -15,7 +15,7 @@ test: lint check unit ## everything that must pass: lint, generated files curren
 
 .PHONY: unit
 unit: $(SQLC) $(STATICCHECK) ## all tests of all modules, with the race detector
-	for m in $(MODULES); do (cd $$m && GOWORK=off SQLC=$(CURDIR)/$(SQLC) STATICCHECK=$(CURDIR)/$(STATICCHECK) $(GO) test -race ./...) || exit 1; done
+	for m in $(MODULES); do (cd $$m && GOWORK=off SQLC=$(CURDIR)/$(SQLC) STATICCHECK=$(CURDIR)/$(STATICCHECK) $(GO) test -race -timeout 30m ./...) || exit 1; done
 
 .PHONY: lint
 lint: $(STATICCHECK) ## gofmt, go vet and staticcheck
