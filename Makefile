@@ -51,7 +51,7 @@ bench: ## benchmarks of requests, side by side, in about ten minutes: a table, d
 
 .PHONY: bench-scale
 bench-scale: ## benchmarks of large ledgers and of the generator
-	cd bench && GOWORK=off $(GO) test -run '^$$' -bench Growth -timeout 1h .
+	cd bench && GOWORK=off $(GO) test -run '^$$' -bench Growth -benchtime 1x -timeout 1h .
 	cd bench && GOWORK=off $(GO) test -run '^$$' -bench . -benchmem -timeout 1h ./generator
 
 .PHONY: soak
