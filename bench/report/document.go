@@ -71,7 +71,7 @@ func measurements(t *strings.Builder, r *results, wanted func(name string) bool)
 			r.cell(name, "p50-us", 1e3, 2), r.cell(name, "p99-us", 1e3, 2), r.cell(name, "allocs/op", 1, 0),
 			r.cell(name, "statements/op", 1, 2), r.cell(name, "commits/op", 1, 2), r.cell(name, "wal-B/op", 1, 0)}
 		if ratio, ok := r.ratio(name, baseOf(name)); ok && baseOf(name) != name {
-			row[2] = fmt.Sprintf("%.2f", ratio)
+			row[2] = fmt.Sprintf("%.3g", ratio)
 		}
 		rows = append(rows, row)
 	}

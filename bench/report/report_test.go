@@ -48,7 +48,7 @@ func TestReport(t *testing.T) {
 		"| PostgreSQL, fresh key, 1 in flight, to the bare two statements |  | at least 0.909 times | not measured |",
 		"| memory, fresh key, allocations above the bare handler | 12.0 | at most 12 | met |",
 		"| memory, fresh key, nanoseconds above the bare handler | 2600.0 | at most 2500 | **missed** |",
-		"| `Fresh/inprocess/postgres/inflight=32/body=1KiB` | 1,818,182 | 1.30 | 5.00 |  | 7 |  | 0.50 |  |",
+		"| `Fresh/inprocess/postgres/inflight=32/body=1KiB` | 1,818,182 | 1.3 | 5.00 |  | 7 |  | 0.50 |  |",
 	} {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("this is missing: %s", line)
