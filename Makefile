@@ -5,6 +5,7 @@ MODULES := . example internal/e2e bench
 LEDGERS := sqlite postgres/pgx postgres/sql mysql
 SQLC := .tmp/sqlc
 STATICCHECK := .tmp/staticcheck
+GOVULNCHECK := .tmp/govulncheck
 
 .PHONY: help
 help: ## list the targets
@@ -58,9 +59,31 @@ bench-scale: ## benchmarks of large ledgers and of the generator
 soak: ## the simulation for about half an hour: random worlds from a new seed, every interleaving deep
 	GOWORK=off $(GO) test ./internal/sim -run 'TestRun$$|TestExplore$$' -v -timeout 0 -sim.steps=200000000 -sim.soak
 
+FUZZTIME ?= 10s
+FUZZ ?= .
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (10s); FUZZ=regexp picks some
+	@grep -roE '^func Fuzz[A-Za-z0-9]+' --include='*_test.go' cmd example internal bench queries runtime templates | sort | \
+		while IFS=: read -r file name; do \
+			name=$${name#func }; echo "$$name" | grep -qE '$(FUZZ)' || continue; \
+			echo "$$name in $$(dirname $$file)"; \
+			(cd $$(dirname $$file) && GOWORK=off $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s .) || exit 1; \
+		done
+
+.PHONY: mutate
+mutate: ## breaks the engine and the SQL in many places; each must be caught by the test that docs/mutations.md names
+	GOWORK=off $(GO) run ./internal/mutate -o docs/mutations.md
+
+.PHONY: vuln
+vuln: $(GOVULNCHECK) ## known vulnerabilities of all modules; needs the database of govulncheck (or GOVULNDB)
+	for m in $(MODULES); do (cd $$m && GOWORK=off $(CURDIR)/$(GOVULNCHECK) ./...) || exit 1; done
+
 # The tools are pinned in a module of their own.
 $(SQLC): internal/tools/go.mod internal/tools/go.sum
 	cd internal/tools && GOWORK=off $(GO) build -o $(CURDIR)/$@ github.com/sqlc-dev/sqlc/cmd/sqlc
 
 $(STATICCHECK): internal/tools/go.mod internal/tools/go.sum
 	cd internal/tools && GOWORK=off $(GO) build -o $(CURDIR)/$@ honnef.co/go/tools/cmd/staticcheck
+
+$(GOVULNCHECK): internal/tools/go.mod internal/tools/go.sum
+	cd internal/tools && GOWORK=off $(GO) build -o $(CURDIR)/$@ golang.org/x/vuln/cmd/govulncheck

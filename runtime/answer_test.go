@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,8 +45,13 @@ func TestAnswersReplayExactly(t *testing.T) {
 				t.Errorf("a write to a 204: %v", err)
 			}
 		},
-		"reset content": func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(205) },
-		"not modified":  func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(304) },
+		"reset content": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(205)
+			if _, err := w.Write([]byte("x")); err != http.ErrBodyNotAllowed {
+				t.Errorf("a write to a 205: %v", err)
+			}
+		},
+		"not modified": func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(304) },
 		"late header": func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(200)
 			w.Header().Set("Link", "late")
@@ -116,6 +122,22 @@ func send(t *testing.T, server *httptest.Server, key string) answer {
 	}
 	defer response.Body.Close()
 	return answer{response.StatusCode, response.Header, string(readAll(t, response.Body))}
+}
+
+// Each value of a header is a line of its own, in the first answer and in the
+// replay.
+func TestSeveralValuesAreSent(t *testing.T) {
+	g := newRig(t)
+	p := policy()
+	p.Replay = []string{"Link"}
+	h := g.typed(p, func(context.Context) (*runtime.Response, error) {
+		return &runtime.Response{Header: http.Header{"Link": {"<a>, <b>", "<c>"}}}, nil
+	})
+	for _, answer := range []string{"first", "replay"} {
+		if got := do(h, request("k", "")).Header()["Link"]; !slices.Equal(got, []string{"<a>, <b>", "<c>"}) {
+			t.Errorf("%s: %q", answer, got)
+		}
+	}
 }
 
 func TestDroppedHeaderIsSaidOnce(t *testing.T) {

@@ -7,6 +7,10 @@ import (
 	"net/http"
 )
 
+// firstRead is the memory that a promise alone is worth. Most bodies fit into
+// it, and clients that promise more and send nothing tie up no more.
+const firstRead = 4 << 10
+
 // readBody reads at most limit bytes. The buffer grows with what was received,
 // whatever Content-Length promises.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
@@ -17,7 +21,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 		return nil, bodyTooLarge(limit)
 	}
 	var buffer bytes.Buffer
-	buffer.Grow(int(min(max(r.ContentLength+bytes.MinRead, bytes.MinRead), 64<<10)))
+	buffer.Grow(int(min(max(r.ContentLength+bytes.MinRead, bytes.MinRead), firstRead)))
 	_, err := buffer.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
 	if err == nil {
 		return buffer.Bytes(), nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -177,5 +178,141 @@ func TestRowSweptBeforeItsReuse(t *testing.T) {
 	}
 	if w := do(h, request("k", "")); w.Code != 201 || g.runs != 2 {
 		t.Errorf("got %d %s, %d runs", w.Code, w.Body, g.runs)
+	}
+}
+
+// A claim that could not be given back at once is given back later.
+func TestLateClaimIsGivenBackInTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.ledger.insert = func(ctx context.Context, c runtime.Claim) (runtime.Claimed, bool, error) {
+			time.Sleep(13 * time.Second)
+			return g.ledger.Ledger.Insert(ctx, c)
+		}
+		failed := false
+		g.ledger.release = func(ctx context.Context, f runtime.Fence) (bool, error) {
+			if !failed {
+				failed = true
+				return false, runtime.ErrUnavailable
+			}
+			return g.ledger.Ledger.Release(ctx, f)
+		}
+		h := g.typed(policy(), created)
+		wantCode(t, do(h, request("k", "")), 503, "idempotency_ledger_unavailable")
+		synctest.Wait()
+		g.ledger.insert = nil
+		if w := do(h, request("k", "")); w.Code != 201 {
+			t.Errorf("afterwards %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+// recognisedLate claims as a ledger does that sends a claim again after its
+// answer was lost: little is left of the lease.
+func recognisedLate(g *rig) {
+	g.ledger.insert = func(ctx context.Context, c runtime.Claim) (runtime.Claimed, bool, error) {
+		_, won, err := g.ledger.Ledger.Insert(ctx, c)
+		g.clock.move(c.Lease - 2*time.Second)
+		if !won || err != nil {
+			return runtime.Claimed{}, won, err
+		}
+		row, _, err := g.ledger.Ledger.Read(ctx, c.ID)
+		return runtime.Claimed{Generation: row.Generation, ClaimedAt: row.ClaimedAt, LeaseUntil: row.LeaseUntil, Now: row.Now}, true, err
+	}
+}
+
+// The handler must not run into the end of a lease that began long ago.
+func TestClaimRecognisedLateIsRenewed(t *testing.T) {
+	g := newRig(t)
+	recognisedLate(g)
+	h := g.typed(policy(), func(ctx context.Context) (*runtime.Response, error) {
+		row, _, err := g.ledger.Read(ctx, runtime.ID{Principal: "alice", Key: "k"})
+		if left := time.Duration(row.LeaseUntil-row.Now) * time.Millisecond; err != nil || left != policy().Lease {
+			t.Errorf("%v of the lease are left, %v; want %v", left, err, policy().Lease)
+		}
+		return created(ctx)
+	})
+	if w := do(h, request("k", "")); w.Code != 201 {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+// A claim that was taken over before it was recognised is not run under.
+func TestClaimRecognisedLateAndLost(t *testing.T) {
+	g := newRig(t)
+	recognisedLate(g)
+	g.ledger.renew = func(context.Context, runtime.Fence, runtime.Terms) (runtime.Claimed, bool, error) {
+		return runtime.Claimed{}, false, nil
+	}
+	wantCode(t, do(g.typed(policy(), created), request("k", "")), 409, "idempotency_key_retry")
+	if g.runs != 0 {
+		t.Errorf("%d runs", g.runs)
+	}
+}
+
+// Nor is one that cannot be renewed: it is given back.
+func TestClaimRecognisedLateOnALedgerThatIsDown(t *testing.T) {
+	g := newRig(t)
+	recognisedLate(g)
+	g.ledger.renew = func(context.Context, runtime.Fence, runtime.Terms) (runtime.Claimed, bool, error) {
+		return runtime.Claimed{}, false, runtime.ErrUnavailable
+	}
+	released := make(chan struct{})
+	g.ledger.release = func(ctx context.Context, f runtime.Fence) (bool, error) {
+		defer close(released)
+		return g.ledger.Ledger.Release(ctx, f)
+	}
+	wantCode(t, do(g.typed(policy(), created), request("k", "")), 503, "idempotency_ledger_unavailable")
+	<-released
+	if g.runs != 0 {
+		t.Errorf("%d runs", g.runs)
+	}
+}
+
+// A client that hangs up while its claim is on the way must not leave a claim
+// of which nobody knows.
+func TestHangUpBeforeTheClaim(t *testing.T) {
+	g := newRig(t)
+	ctx, hangUp := context.WithCancel(context.Background())
+	g.ledger.insert = func(ctx context.Context, c runtime.Claim) (runtime.Claimed, bool, error) {
+		hangUp()
+		if err := ctx.Err(); err != nil {
+			t.Errorf("the claim's context ended with the client: %v", err)
+		}
+		return g.ledger.Ledger.Insert(ctx, c)
+	}
+	if w := do(g.typed(policy(), created), request("k", "").WithContext(ctx)); w.Code != 201 {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+// Callers without a transport are held to the same rules.
+func TestGuardChecksTheCall(t *testing.T) {
+	g := newRig(t)
+	engine, err := runtime.NewEngine(g.ledger, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := engine.Guard(policy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		principal, key, code string
+	}{
+		{"", "k", runtime.CodePrincipalInvalid},
+		{strings.Repeat("p", 256), "k", runtime.CodePrincipalInvalid},
+		{"alice", "", runtime.CodeKeyInvalid},
+		{"alice", "\x00", runtime.CodeKeyInvalid},
+	} {
+		call := runtime.Call{Principal: c.principal, Key: c.key, Fingerprint: func(runtime.Rule) [32]byte { return [32]byte{} }}
+		_, err := guard.Do(t.Context(), call, func(context.Context) (runtime.Answer, error) {
+			t.Errorf("principal %q, key %q: the work ran", c.principal, c.key)
+			return runtime.Answer{}, nil
+		})
+		var refusal *runtime.Error
+		if !errors.As(err, &refusal) || refusal.Code != c.code {
+			t.Errorf("principal %q, key %q: %v", c.principal, c.key, err)
+		}
 	}
 }

@@ -220,6 +220,27 @@ func TestTakeoverJustBeforeRetentionEnds(t *testing.T) {
 	}
 }
 
+// A row whose retention is over belongs to its owner while the lease lives.
+func TestRetentionDoesNotEndARunningClaim(t *testing.T) {
+	g := newRig(t)
+	entered, leave, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	h := g.typed(policy(), func(ctx context.Context) (*runtime.Response, error) {
+		close(entered)
+		<-leave
+		return created(ctx)
+	})
+	go func() { defer close(done); do(h, request("k", "")) }()
+	<-entered
+	g.ledger.read = func(ctx context.Context, id runtime.ID) (runtime.Row, bool, error) {
+		row, found, err := g.ledger.Ledger.Read(ctx, id)
+		row.ExpiresAt, row.GoneAt = row.Now, row.Now
+		return row, found, err
+	}
+	wantCode(t, do(h, request("k", "")), 409, "idempotency_key_in_progress")
+	close(leave)
+	<-done
+}
+
 func TestExpiry(t *testing.T) {
 	g := newRig(t)
 	h := g.typed(policy(), created)

@@ -67,10 +67,16 @@ func requestURI(r *http.Request) string {
 		return uri
 	}
 	// An absolute-form target (RFC 9112, section 3.2.2) names scheme and
-	// authority, which are not part of path and query.
-	_, rest, found := strings.Cut(uri, "://")
-	if !found {
+	// authority, which are not part of path and query. net/http also takes one
+	// without authority. Only what stands behind the first colon counts: a
+	// query may hold a URL of its own.
+	_, rest, found := strings.Cut(uri, ":")
+	if !found || rest == "" || rest[0] != '/' {
 		return uri
+	}
+	rest, found = strings.CutPrefix(rest, "//")
+	if !found {
+		return rest
 	}
 	at := strings.IndexAny(rest, "/?")
 	if at < 0 {

@@ -59,6 +59,11 @@ func TestRequestURI(t *testing.T) {
 		"http://shop.example":         "/",
 		"http://shop.example?q=1":     "/?q=1",
 		"https://u@shop.example:1/%7": "/%7",
+		"http:///v1/a":                "/v1/a",
+		"x:/v1/a?b=://shop.example/c": "/v1/a?b=://shop.example/c",
+		"http://shop.example/a?b://c": "/a?b://c",
+		"shop.example:443":            "shop.example:443",
+		"mailto:x":                    "mailto:x",
 	} {
 		r := httptest.NewRequest("POST", "/other", nil)
 		r.RequestURI = line
@@ -81,6 +86,34 @@ func TestFingerprintHost(t *testing.T) {
 	b := rule.Fingerprint(FingerprintParts{Method: "POST", URI: "/", Host: "b.example"})
 	if a == b {
 		t.Error("two hosts, one fingerprint")
+	}
+}
+
+// body=json compares values; bodies that do not say that they are JSON, or have
+// no canonical form, are compared by their bytes.
+func TestFingerprintOfJSON(t *testing.T) {
+	of := func(mode BodyMode, contentType, body string) [32]byte {
+		return Rule{Body: mode}.Fingerprint(FingerprintParts{
+			Method: "POST", URI: "/", Header: http.Header{"Content-Type": {contentType}}, Body: []byte(body),
+		})
+	}
+	for _, c := range []struct {
+		mode        BodyMode
+		contentType string
+		a, b        string
+		same        bool
+	}{
+		{BodyJSON, "application/json", `{"a":1}`, ` { "a" : 1.0 } `, true},
+		{BodyJSON, "application/merge-patch+json; charset=utf-8", `[1e2]`, `[100]`, true},
+		{BodyJSON, "application/json", `{"a":1}`, `{"a":2}`, false},
+		{BodyJSON, "application/json", `{"a":1,"a":1}`, `{"a":1, "a":1}`, false},
+		{BodyJSON, "text/plain", `{"a":1}`, `{"a": 1}`, false},
+		{BodyJSON, "", `{"a":1}`, `{"a": 1}`, false},
+		{BodyRaw, "application/json", `{"a":1}`, `{"a": 1}`, false},
+	} {
+		if same := of(c.mode, c.contentType, c.a) == of(c.mode, c.contentType, c.b); same != c.same {
+			t.Errorf("%s %q: %s and %s have one fingerprint: %v", c.mode, c.contentType, c.a, c.b, same)
+		}
 	}
 }
 

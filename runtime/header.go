@@ -25,9 +25,20 @@ func (h Header) Get(name string) string {
 	return ""
 }
 
+// fieldValue is a value as it can stand in a header: the bytes that cannot (CR,
+// LF, NUL; RFC 9110, section 5.5) become spaces.
+func fieldValue(s string) string {
+	if !strings.ContainsAny(s, "\r\n\x00") {
+		return s
+	}
+	return toSpaces.Replace(s)
+}
+
+var toSpaces = strings.NewReplacer("\r", " ", "\n", " ", "\x00", " ")
+
 // Encode is the form in which a ledger keeps the header: a line
 // "Name: value\n" for each field. Bytes that cannot stand in a field value
-// (CR, LF, NUL) become spaces, as net/http writes them.
+// (CR, LF, NUL) become spaces.
 func (h Header) Encode() []byte {
 	size := 0
 	for _, field := range h {
@@ -37,13 +48,7 @@ func (h Header) Encode() []byte {
 	for _, field := range h {
 		out = append(out, field.Name...)
 		out = append(out, ": "...)
-		for i := 0; i < len(field.Value); i++ {
-			b := field.Value[i]
-			if b == '\r' || b == '\n' || b == 0 {
-				b = ' '
-			}
-			out = append(out, b)
-		}
+		out = append(out, fieldValue(field.Value)...)
 		out = append(out, '\n')
 	}
 	return out
@@ -74,7 +79,9 @@ func DecodeHeader(stored []byte) (Header, error) {
 }
 
 // keep returns the fields of h that an answer under the policy keeps, sorted
-// by name, and the names of those that it drops.
+// by name, and the names of those that it drops. Values are made fit already
+// here, so that the first answer is what a replay will say: net/http would send
+// a NUL.
 func (p *Policy) keep(h http.Header) (kept Header, dropped []string) {
 	for name, values := range h {
 		canonical := http.CanonicalHeaderKey(name)
@@ -85,7 +92,7 @@ func (p *Policy) keep(h http.Header) (kept Header, dropped []string) {
 			continue
 		}
 		for _, value := range values {
-			kept = append(kept, HeaderField{canonical, value})
+			kept = append(kept, HeaderField{canonical, fieldValue(value)})
 		}
 	}
 	slices.SortStableFunc(kept, func(a, b HeaderField) int { return strings.Compare(a.Name, b.Name) })

@@ -44,6 +44,7 @@ type faulty struct {
 	takeOver func(context.Context, runtime.Fence, runtime.Claim) (runtime.Claimed, bool, error)
 	read     func(context.Context, runtime.ID) (runtime.Row, bool, error)
 	complete func(context.Context, runtime.Completion) (bool, error)
+	renew    func(context.Context, runtime.Fence, runtime.Terms) (runtime.Claimed, bool, error)
 	release  func(context.Context, runtime.Fence) (bool, error)
 	endLease func(context.Context, runtime.Fence) (bool, error)
 	sweep    func(context.Context, int) (int, error)
@@ -68,6 +69,13 @@ func (f *faulty) Read(ctx context.Context, id runtime.ID) (runtime.Row, bool, er
 		return f.read(ctx, id)
 	}
 	return f.Ledger.Read(ctx, id)
+}
+
+func (f *faulty) Renew(ctx context.Context, fence runtime.Fence, terms runtime.Terms) (runtime.Claimed, bool, error) {
+	if f.renew != nil {
+		return f.renew(ctx, fence, terms)
+	}
+	return f.Ledger.Renew(ctx, fence, terms)
 }
 
 func (f *faulty) Complete(ctx context.Context, c runtime.Completion) (bool, error) {

@@ -112,6 +112,81 @@ func TestBackgroundCompletionStopsWhenFencedOut(t *testing.T) {
 	})
 }
 
+// One failure in the background is not the last attempt.
+func TestBackgroundCompletionGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		failures := 0
+		g.ledger.complete = func(ctx context.Context, c runtime.Completion) (bool, error) {
+			if failures++; failures <= 4 {
+				return false, runtime.ErrUnavailable
+			}
+			return g.ledger.Ledger.Complete(ctx, c)
+		}
+		h := g.typed(policy(), created)
+		first := do(h, request("k", ""))
+		time.Sleep(time.Minute)
+		wantReplay(t, first, do(h, request("k", "")))
+		if failures != 5 {
+			t.Errorf("%d attempts; want 5", failures)
+		}
+	})
+}
+
+// A claim that could not be released at once is released later.
+func TestReleaseIsRetriedInTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		failures := 0
+		g.ledger.release = func(ctx context.Context, f runtime.Fence) (bool, error) {
+			if failures++; failures <= 3 {
+				return false, runtime.ErrUnavailable
+			}
+			return g.ledger.Ledger.Release(ctx, f)
+		}
+		p := policy()
+		p.Failure = runtime.FailureRelease
+		h := g.typed(p, func(ctx context.Context) (*runtime.Response, error) {
+			if g.runs == 1 {
+				return nil, errors.New("failed")
+			}
+			return created(ctx)
+		})
+		wantCode(t, do(h, request("k", "")), 500, "internal_error")
+		time.Sleep(time.Minute)
+		if w := do(h, request("k", "")); w.Code != 201 || g.runs != 2 {
+			t.Errorf("afterwards %d %s, %d runs", w.Code, w.Body, g.runs)
+		}
+	})
+}
+
+// A ledger that is down first, and then refuses the answer, closes the key all
+// the same.
+func TestAnswerRefusedInTheBackgroundCompletesWithTheSentinel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		attempts := 0
+		g.ledger.complete = func(ctx context.Context, c runtime.Completion) (bool, error) {
+			switch attempts++; attempts {
+			case 1:
+				return false, runtime.ErrUnavailable
+			case 2:
+				return false, errors.New("packet too large")
+			}
+			return g.ledger.Ledger.Complete(ctx, c)
+		}
+		h := g.typed(policy(), created)
+		if w := do(h, request("k", "")); w.Code != 201 {
+			t.Errorf("first %d %s", w.Code, w.Body)
+		}
+		time.Sleep(time.Minute)
+		wantCode(t, do(h, request("k", "")), 500, "idempotency_response_too_large")
+		if g.runs != 1 {
+			t.Errorf("%d runs", g.runs)
+		}
+	})
+}
+
 func TestCloseGivesUpWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newRig(t)

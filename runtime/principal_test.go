@@ -35,6 +35,27 @@ func TestPrincipalErrors(t *testing.T) {
 	}
 }
 
+// A request without a key leaves nothing in the ledger, but it runs on behalf of
+// somebody.
+func TestPrincipalIsCheckedWithoutAKey(t *testing.T) {
+	for _, principal := range []string{"", strings.Repeat("p", 256)} {
+		g := newRig(t)
+		server, err := runtime.NewServer(g.ledger, func(*http.Request) (string, error) { return principal, nil }, quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := policy()
+		p.KeyOptional = true
+		h := server.Handle(p, orders, func(*runtime.Request) (runtime.Work, error) {
+			return func(context.Context) (*runtime.Response, error) {
+				t.Errorf("the work ran for %q", principal)
+				return nil, nil
+			}, nil
+		})
+		wantCode(t, do(h, request("", "")), 500, "principal_invalid")
+	}
+}
+
 func TestPrincipalsAreApart(t *testing.T) {
 	g := newRig(t)
 	h := g.typed(policy(), func(ctx context.Context) (*runtime.Response, error) {

@@ -100,6 +100,33 @@ func TestHandlerIsCancelledBeforeItsLeaseRunsOut(t *testing.T) {
 	})
 }
 
+// The ledger counts a lease from when it hears of the renewal, which may be long
+// before its answer arrives.
+func TestRenewedLeaseCountsFromItsSend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, p := renewing(t)
+		start := time.Now()
+		renewed := false
+		g.ledger.renew = func(ctx context.Context, f runtime.Fence, terms runtime.Terms) (runtime.Claimed, bool, error) {
+			if renewed {
+				<-ctx.Done()
+				return runtime.Claimed{}, false, ctx.Err()
+			}
+			renewed = true
+			claimed, held, err := g.ledger.Ledger.Renew(ctx, f, terms)
+			time.Sleep(3 * time.Second)
+			return claimed, held, err
+		}
+		do(g.typed(p, func(ctx context.Context) (*runtime.Response, error) {
+			<-ctx.Done()
+			if row, _, err := g.ledger.Read(context.WithoutCancel(ctx), runtime.ID{Principal: "alice", Key: "k"}); err != nil || row.LeaseUntil <= row.Now {
+				t.Errorf("cancelled after %v, %v after the lease; %v", time.Since(start), time.Duration(row.Now-row.LeaseUntil)*time.Millisecond, err)
+			}
+			return created(ctx)
+		}), request("k", ""))
+	})
+}
+
 // A renewal that finds the claim taken over cancels the handler at once.
 func TestHandlerIsCancelledWhenItsClaimIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

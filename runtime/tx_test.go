@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idemgen/idemgen/runtime"
@@ -40,6 +41,7 @@ type txLedger struct {
 	complete   error
 	commit     func(tx *bookTx) error
 	rollback   error
+	rollbacks  int
 	lostBefore bool
 }
 
@@ -67,8 +69,11 @@ func (tx *bookTx) Complete(ctx context.Context, c runtime.Completion) (bool, err
 	if tx.ledger.complete != nil {
 		return false, tx.ledger.complete
 	}
+	if !tx.ledger.holds(ctx, tx.fence) {
+		return false, nil
+	}
 	tx.completed = &c
-	return tx.ledger.holds(ctx, tx.fence), nil
+	return true, nil
 }
 
 func (tx *bookTx) Commit(context.Context) error {
@@ -78,15 +83,20 @@ func (tx *bookTx) Commit(context.Context) error {
 	return tx.apply()
 }
 
+// apply is the commit of what there is: as in a database, a completion that met
+// no row does not keep the lines from it.
 func (tx *bookTx) apply() error {
-	if ok, err := tx.ledger.Complete(context.Background(), *tx.completed); !ok || err != nil {
-		return errors.New("the fence did not hold at commit")
+	if tx.completed != nil {
+		if ok, err := tx.ledger.Complete(context.Background(), *tx.completed); !ok || err != nil {
+			return errors.New("the fence did not hold at commit")
+		}
 	}
 	tx.ledger.book.lines = append(tx.ledger.book.lines, tx.lines...)
 	return nil
 }
 
 func (tx *bookTx) Rollback(context.Context) error {
+	tx.ledger.rollbacks++
 	if tx.ended {
 		return runtime.ErrTxEnded
 	}
@@ -422,4 +432,73 @@ func TestTxConflictInvitesARetry(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A COMMIT that failed after another had taken the key over is answered with
+// what that one stored.
+func TestTxCommitLostToAnother(t *testing.T) {
+	g, l := newRig(t), &txLedger{}
+	l.commit = func(tx *bookTx) error {
+		g.clock.move(txPolicy().Lease)
+		rival := runtime.Claim{ID: tx.fence.ID, Owner: runtime.Owner{1}, Terms: runtime.Terms{Lease: time.Hour, Retain: 2 * time.Hour}}
+		claimed, won, err := l.TakeOver(t.Context(), tx.fence, rival)
+		if !won || err != nil {
+			t.Fatal(won, err)
+		}
+		stands, err := l.Complete(t.Context(), runtime.Completion{
+			Fence: runtime.Fence{ID: rival.ID, Owner: rival.Owner, Generation: claimed.Generation}, Terms: rival.Terms,
+			Answer: runtime.StoredAnswer{Status: 200, Body: []byte("rival")},
+		})
+		if !stands || err != nil {
+			t.Fatal(stands, err)
+		}
+		return errors.New("connection reset")
+	}
+	w := do(g.transacted(l, txPolicy(), bookOne), request("k", ""))
+	if w.Code != 200 || w.Body.String() != "rival" || w.Header().Get("Idempotency-Replayed") != "true" {
+		t.Errorf("got %d %s %s", w.Code, w.Header(), w.Body)
+	}
+	wantBook(t, l)
+}
+
+// conflicting serves work that meets another transaction each time.
+func (g *rig) conflicting(l *txLedger, p runtime.Policy, fn func()) http.Handler {
+	l.faulty = g.ledger
+	return runtime.HandleTx(g.server, conflicted{l}, p, orders, func(*runtime.Request) (runtime.TxWork[*bookTx], error) {
+		return func(context.Context, *bookTx) (*runtime.Response, error) {
+			g.runs++
+			fn()
+			return nil, errDeadlock
+		}, nil
+	})
+}
+
+// Work does not run again in a transaction that the database has given up.
+func TestRetryRollsBackFirst(t *testing.T) {
+	g, l := newRig(t), &txLedger{}
+	p := txPolicy()
+	p.Retry = 2
+	h := g.conflicting(l, p, func() {
+		if l.rollbacks != g.runs-1 {
+			t.Errorf("run %d begins after %d rollbacks", g.runs, l.rollbacks)
+		}
+	})
+	wantCode(t, do(h, request("k", "")), 503, "idempotency_ledger_unavailable")
+	if g.runs != 3 || l.rollbacks != 3 {
+		t.Errorf("%d runs, %d rollbacks", g.runs, l.rollbacks)
+	}
+}
+
+// Nor when its time is up: the lease may be over before it ends.
+func TestRetryEndsWithTheTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, l := newRig(t), &txLedger{}
+		p := txPolicy()
+		p.Retry = 5
+		h := g.conflicting(l, p, func() { time.Sleep(p.Timeout * 2 / 3) })
+		wantCode(t, do(h, request("k", "")), 503, "idempotency_ledger_unavailable")
+		if g.runs != 2 {
+			t.Errorf("%d runs of two thirds of the timeout each; want 2", g.runs)
+		}
+	})
 }

@@ -42,6 +42,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Release", releaseCases},
 		{"EndLease", endLeaseCases},
 		{"Sweep", sweepCases},
+		{"Operator", operatorCases},
 		{"Fences", fenceCases},
 		{"Keys", keyCases},
 		{"Answers", answerCases},

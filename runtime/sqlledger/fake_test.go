@@ -86,6 +86,7 @@ type stub struct {
 	executed []string
 	err      error  // of every statement
 	mode     string // the journal mode
+	tx       driver.Tx
 }
 
 func stubDB(t *testing.T, s *stub) *sql.DB {
@@ -97,8 +98,14 @@ func stubDB(t *testing.T, s *stub) *sql.DB {
 func (s *stub) Driver() driver.Driver                        { return s }
 func (s *stub) Open(string) (driver.Conn, error)             { return s, nil }
 func (s *stub) Connect(context.Context) (driver.Conn, error) { return s, nil }
-func (s *stub) Begin() (driver.Tx, error)                    { return nil, errors.New("stub: no transactions") }
 func (s *stub) Close() error                                 { return nil }
+
+func (s *stub) Begin() (driver.Tx, error) {
+	if s.tx == nil {
+		return nil, errors.New("stub: no transactions")
+	}
+	return s.tx, nil
+}
 
 func (s *stub) Prepare(query string) (driver.Stmt, error) { return &stubStmt{s, query}, nil }
 

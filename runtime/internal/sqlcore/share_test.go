@@ -54,8 +54,10 @@ func (d *disk) sharing(writers int) *Sharing[*db] {
 			time.Sleep(time.Second)
 			return d.failing
 		}
-		d.commit(on)
-		return nil
+		if ctx.Err() == nil {
+			d.commit(on)
+		}
+		return ctx.Err()
 	}}
 }
 
@@ -197,11 +199,38 @@ func TestSharingWithCallersThatLeave(t *testing.T) {
 							t.Errorf("%s is not committed", key)
 						}
 					}
+					if when > time.Second {
+						d.want(t, "[[a] [b c d]]")
+					}
 					if withdrawn := when < time.Second; withdrawn == slices.Contains(d.committed(), who) {
 						t.Errorf("committed %v", d.committed())
 					}
 				})
 			})
 		}
+	}
+}
+
+// A caller may find that its context has ended at the moment when its write is
+// made the leader of a batch: it must not leave then, for the others wait for
+// it.
+func TestLeaveOfEveryState(t *testing.T) {
+	s := (&disk{}).sharing(1)
+	s.running = 1
+	for range 3 {
+		s.queue = append(s.queue, &Write[*db]{wake: make(chan []*Write[*db], 1)})
+	}
+	waiting := &Write[*db]{wake: make(chan []*Write[*db], 1)}
+	leader, follower := s.queue[0], s.queue[1]
+	s.next()
+	s.queue = append(s.queue, waiting)
+	if s.leave(leader) {
+		t.Error("the leader of a batch left it")
+	}
+	if !s.leave(follower) || !s.leave(waiting) {
+		t.Error("a write that nobody waits for could not be left")
+	}
+	if len(s.queue) != 0 {
+		t.Errorf("%d writes wait; want the one that was left gone", len(s.queue))
 	}
 }

@@ -1,0 +1,5 @@
+//go:build !race
+
+package security_test
+
+const slowBodies = 10_000

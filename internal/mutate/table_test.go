@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The table must follow the sources: what it replaces is there, once, and the
+// tests that it names exist.
+func TestTableIsCurrent(t *testing.T) {
+	root := filepath.Join("..", "..")
+	mutations := all()
+	if len(mutations) < 40 {
+		t.Errorf("%d mutations; at least 40 are promised", len(mutations))
+	}
+	seen := map[string]bool{}
+	for _, m := range mutations {
+		name := m.file + ": " + m.what
+		if seen[name] {
+			t.Errorf("%s: stands there twice", name)
+		}
+		seen[name] = true
+		text, err := os.ReadFile(filepath.Join(root, m.file))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if changed, err := m.apply(string(text)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if changed == string(text) {
+			t.Errorf("%s: changes nothing", name)
+		}
+		if err := declared(filepath.Join(root, m.test.module, m.test.pkg), m.test.name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// declared looks for a test's function in a package.
+func declared(dir, name string) error {
+	function, _, _ := strings.Cut(name, "/")
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		return err
+	}
+	declaration := regexp.MustCompile(`(?m)^func ` + regexp.QuoteMeta(function) + `\(`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if declaration.Match(text) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s declares no %s", dir, function)
+}
+
+// The page says of each mutation what became of it.
+func TestMarkdown(t *testing.T) {
+	page := markdown([]result{
+		{mutation{what: "a | b", file: "x.go", test: runtimeTest("TestA")}, caught},
+		{mutation{what: "c", file: "y.go", test: runtimeTest("TestB/case")}, survived},
+	})
+	for _, want := range []string{"2 breaks, 1 caught.", "## x.go", `| a \| b | ` + "`TestA` | caught |", "| c | `TestB/case` | SURVIVED |"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+}
