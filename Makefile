@@ -55,6 +55,13 @@ bench-scale: ## benchmarks of large ledgers and of the generator
 	cd bench && GOWORK=off $(GO) test -run '^$$' -bench Growth -benchtime 1x -timeout 1h .
 	cd bench && GOWORK=off $(GO) test -run '^$$' -bench . -benchmem -timeout 1h ./generator
 
+FOR ?= 10m
+STEPS ?= 20000000
+
+.PHONY: prove
+prove: ## attack what is promised for FOR=10m: simulation, raw connections, real processes and databases; one table
+	cd internal/e2e && GOWORK=off $(GO) run ./faults/prove -for $(FOR) -steps $(STEPS)
+
 .PHONY: soak
 soak: ## the simulation for about half an hour: random worlds from a new seed, every interleaving deep
 	GOWORK=off $(GO) test ./internal/sim -run 'TestRun$$|TestExplore$$' -v -timeout 0 -sim.steps=200000000 -sim.soak
