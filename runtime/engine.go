@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 )
 
 // An Engine is the transport-free core: it guards work of any number of
@@ -32,6 +33,7 @@ func NewEngine(ledger Ledger, opts ...Option) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{ledger: ledger, settings: s, seen: newSeenSet(), background: newBackground()}
+	e.sweeper.start = time.Now()
 	if notifier, ok := ledger.(RetryNotifier); ok && s.observer != nil {
 		notifier.NotifyRetry(func(ctx context.Context, statement string, err error) {
 			s.observer.Observe(ctx, Event{Kind: EventLedgerRetried, Code: statement, Err: err})

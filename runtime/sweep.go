@@ -10,16 +10,17 @@ import (
 // sweeper spends what requests may delete. At most one sweep of a process is
 // in flight; what requests contribute meanwhile adds up, within a bound.
 type sweeper struct {
+	start   time.Time // of the engine
 	credits atomic.Int64
 	busy    atomic.Bool
-	last    atomic.Int64 // when the last sweep began, in ns of time since start
+	last    atomic.Int64 // when the last sweep began, in ns since start
+	more    atomic.Bool  // the last sweep cleared all it might, so that more may be due
 }
-
-var processStart = time.Now()
 
 const (
 	// A sweep is a write transaction: small ones are put off until a batch is
-	// together or sweepEvery has passed.
+	// together or sweepEvery has passed. One that left nothing due is followed
+	// by none before that.
 	sweepBatch = 100
 	sweepEvery = time.Second
 	// maxSweepCredits bounds one sweep.
@@ -33,8 +34,8 @@ func (g *Guard) credit(n int) {
 		return
 	}
 	credits := s.credits.Add(int64(n))
-	now := int64(time.Since(processStart))
-	if credits < sweepBatch && now-s.last.Load() < int64(sweepEvery) {
+	now := int64(time.Since(s.start))
+	if (credits < sweepBatch || !s.more.Load()) && now-s.last.Load() < int64(sweepEvery) {
 		return
 	}
 	if !s.busy.CompareAndSwap(false, true) {
@@ -46,6 +47,7 @@ func (g *Guard) credit(n int) {
 		limit := int(min(s.credits.Swap(0), maxSweepCredits))
 		start := time.Now()
 		swept, err := g.engine.ledger.Sweep(ctx, limit)
+		s.more.Store(swept >= limit)
 		if err != nil {
 			g.engine.settings.logger.LogAttrs(ctx, slog.LevelWarn, "idemgen: sweep failed", slog.Any("error", err))
 		}

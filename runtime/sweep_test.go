@@ -43,3 +43,39 @@ func TestSweepFollowsRequests(t *testing.T) {
 		}
 	})
 }
+
+// Requests that find nothing due ask once a second; where more is due than one
+// sweep may clear, the next follows at once.
+func TestSweepsOfNothingAreRare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		var sweeps, due int
+		g.ledger.sweep = func(_ context.Context, limit int) (int, error) {
+			sweeps++
+			n := min(limit, due)
+			due -= n
+			return n, nil
+		}
+		p := policy()
+		p.Sweep = 100
+		h := g.typed(p, created)
+		requests := func(name string, n int) (asked int) {
+			time.Sleep(2 * time.Second)
+			sweeps = 0
+			for i := range n {
+				do(h, request(fmt.Sprint(name, i), ""))
+				synctest.Wait()
+			}
+			return sweeps
+		}
+		if asked := requests("idle", 50); asked != 1 {
+			t.Errorf("%d sweeps of nothing within a second", asked)
+		}
+		// What the idle requests put by is worth one sweep of the largest size;
+		// then each request is worth its own.
+		due = 1550
+		if asked := requests("busy", 50); due != 0 || asked != 1+5+1 {
+			t.Errorf("%d sweeps left %d of 1550 due rows", asked, due)
+		}
+	})
+}
