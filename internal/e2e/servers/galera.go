@@ -19,9 +19,22 @@ type Galera struct {
 // galeraPorts are where a node talks to the others.
 type galeraPorts struct{ group, ist, sst int }
 
+// galeraAttempts is how often a cluster is tried to be formed: on a busy machine
+// its members may take each other for dead while they join.
+const galeraAttempts = 3
+
 // StartGalera starts a cluster of that many nodes on loopback ports. Call Stop
 // at the end.
-func StartGalera(nodes int) (_ *Galera, err error) {
+func StartGalera(nodes int) (*Galera, error) {
+	for attempt := 1; ; attempt++ {
+		g, err := startGalera(nodes)
+		if err == nil || attempt == galeraAttempts {
+			return g, err
+		}
+	}
+}
+
+func startGalera(nodes int) (_ *Galera, err error) {
 	lib, err := install("libgalera_smm.so", []string{"/usr/lib/galera", "/usr/lib/libgalera*"}, "galera-4", "rsync")
 	if err != nil {
 		return nil, err
@@ -80,7 +93,7 @@ func (g *Galera) begin(i int, options ...string) error {
 		"--wsrep-sst-method=rsync", "--wsrep-sst-receive-address=127.0.0.1:" + strconv.Itoa(p.sst),
 		"--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:" + strconv.Itoa(p.group) +
 			";ist.recv_addr=127.0.0.1:" + strconv.Itoa(p.ist) +
-			";evs.suspect_timeout=PT2S;evs.inactive_timeout=PT4S;evs.keepalive_period=PT0.5S;gcache.size=16M",
+			";evs.suspect_timeout=PT5S;evs.inactive_timeout=PT10S;evs.keepalive_period=PT0.5S;gcache.size=16M",
 	}, options...)...)
 }
 

@@ -3,6 +3,7 @@ package servers
 import (
 	"bytes"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -140,9 +142,17 @@ func dsn(at, database string, options []string) string {
 	return "root@" + at + "/" + database + "?" + strings.Join(options, "&")
 }
 
-// Create creates an empty database.
+// Create creates an empty database. A node of a cluster that is out of step for
+// a moment is waited for.
 func (s *MariaDB) Create(database string) error {
-	return s.Run("CREATE DATABASE `" + database + "`")
+	for attempt := 1; ; attempt++ {
+		err := s.Run("CREATE DATABASE `" + database + "`")
+		var refused *mysql.MySQLError
+		if !errors.As(err, &refused) || refused.Number != 1047 || attempt == 100 {
+			return err
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
 }
 
 // Run runs statements as the administrator.
