@@ -7,6 +7,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -28,6 +29,9 @@ func main() {
 }
 
 func run(only string, find bool, out string) error {
+	if only != "" && out != "" {
+		return errors.New("-o is for the whole table, not for a part")
+	}
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err

@@ -114,9 +114,11 @@ func (r *runner) broken(m mutation, pattern string) (output string, became outco
 	switch {
 	case strings.Contains(output, "[build failed]") || strings.Contains(output, "[setup failed]"):
 		return output, unbuilt, nil
-	case errors.As(err, &exit):
+	case errors.As(err, &exit) && failures.MatchString(output):
 		return output, caught, nil
 	}
+	// An error is now one of the test's surroundings: a server that did not
+	// start, say.
 	return output, survived, err
 }
 

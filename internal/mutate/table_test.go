@@ -1,10 +1,10 @@
 package main
 
 import (
-	"fmt"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -17,7 +17,7 @@ func TestTableIsCurrent(t *testing.T) {
 	if len(mutations) < 40 {
 		t.Errorf("%d mutations; at least 40 are promised", len(mutations))
 	}
-	seen := map[string]bool{}
+	seen, packages := map[string]bool{}, map[string]string{}
 	for _, m := range mutations {
 		name := m.file + ": " + m.what
 		if seen[name] {
@@ -33,31 +33,34 @@ func TestTableIsCurrent(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		} else if changed == string(text) {
 			t.Errorf("%s: changes nothing", name)
-		}
-		if err := declared(filepath.Join(root, m.test.module, m.test.pkg), m.test.name); err != nil {
+		} else if _, err := parser.ParseFile(token.NewFileSet(), m.file, changed, parser.SkipObjectResolution); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+		dir := filepath.Join(root, m.test.module, m.test.pkg)
+		if packages[dir] == "" {
+			packages[dir] = testsOf(t, dir)
+		}
+		if function, _, _ := strings.Cut(m.test.name, "/"); !strings.Contains(packages[dir], "\nfunc "+function+"(") {
+			t.Errorf("%s: %s declares no %s", name, dir, function)
 		}
 	}
 }
 
-// declared looks for a test's function in a package.
-func declared(dir, name string) error {
-	function, _, _ := strings.Cut(name, "/")
+// testsOf is the text of a package's tests.
+func testsOf(t *testing.T, dir string) string {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	declaration := regexp.MustCompile(`(?m)^func ` + regexp.QuoteMeta(function) + `\(`)
+	var all strings.Builder
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
-		if declaration.Match(text) {
-			return nil
-		}
+		all.Write(text)
 	}
-	return fmt.Errorf("%s declares no %s", dir, function)
+	return all.String()
 }
 
 // The page says of each mutation what became of it.

@@ -49,7 +49,7 @@ func TestUnknownCallers(t *testing.T) {
 			t.Errorf("%s: %+v", name, answers[0])
 		}
 	}
-	if n := orders(t, s); n != 0 {
+	if n := placed(t, s); n != 0 {
 		t.Errorf("%d orders were placed", n)
 	}
 }

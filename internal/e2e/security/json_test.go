@@ -137,7 +137,7 @@ func TestHostileJSONAtTheShop(t *testing.T) {
 			t.Errorf("%s: %.300v", name, answers)
 		}
 	}
-	if n := orders(t, s); n != 0 {
+	if n := placed(t, s); n != 0 {
 		t.Errorf("%d orders", n)
 	}
 	wantHealthy(t, s.URL)

@@ -35,7 +35,7 @@ func TestOddKeys(t *testing.T) {
 			}
 		}
 	}
-	if n := orders(t, s); n != len(oddKeys) {
+	if n := placed(t, s); n != len(oddKeys) {
 		t.Errorf("%d orders under %d keys", n, len(oddKeys))
 	}
 }
@@ -66,7 +66,7 @@ func TestNoKeys(t *testing.T) {
 			t.Errorf("%s: %+v, want 400", name, answers)
 		}
 	}
-	if n := orders(t, s); n != 0 {
+	if n := placed(t, s); n != 0 {
 		t.Errorf("%d orders were placed", n)
 	}
 }

@@ -100,8 +100,8 @@ func post(lines, body string) string {
 		"Connection: close\r\n" + lines + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// orders is how many orders alice has.
-func orders(t *testing.T, s *process.Server) int {
+// placed is how many orders alice has.
+func placed(t *testing.T, s *process.Server) int {
 	t.Helper()
 	r, err := http.NewRequest("GET", s.URL+"/v1/orders", nil)
 	if err != nil {

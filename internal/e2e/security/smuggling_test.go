@@ -46,7 +46,7 @@ func TestAmbiguousFramingIsRefused(t *testing.T) {
 			t.Errorf("%s: %.300q, want it refused", name, got)
 		}
 	}
-	if n := orders(t, s); n != 0 {
+	if n := placed(t, s); n != 0 {
 		t.Errorf("%d orders were placed", n)
 	}
 	wantHealthy(t, s.URL)
@@ -73,7 +73,7 @@ func TestLengthBesideChunks(t *testing.T) {
 			t.Errorf("round %d, in plain framing: %+v", round, plain)
 		}
 	}
-	if n := orders(t, s); n > 2 {
+	if n := placed(t, s); n > 2 {
 		t.Errorf("%d orders were placed by two requests", n)
 	}
 	wantHealthy(t, s.URL)
@@ -114,7 +114,7 @@ func TestLenientFramingIsOneRequest(t *testing.T) {
 			default:
 				t.Errorf("%+v", lenient[0])
 			}
-			if n := orders(t, s); n != 1 {
+			if n := placed(t, s); n != 1 {
 				t.Errorf("%d orders", n)
 			}
 		})
@@ -135,7 +135,7 @@ func TestTargetsAreVerbatim(t *testing.T) {
 			t.Errorf("%s: %+v", target, answers[0])
 		}
 	}
-	if n := orders(t, s); n != 1 {
+	if n := placed(t, s); n != 1 {
 		t.Errorf("%d orders", n)
 	}
 }
