@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -51,19 +52,16 @@ func run(only string, find bool, out string) error {
 			chosen = append(chosen, m)
 		}
 	}
-	r := &runner{root: root, dir: dir}
+	r := &runner{root: root, dir: dir, took: map[test]time.Duration{}}
 	if find {
 		return r.find(chosen)
 	}
 	if err := r.baseline(chosen); err != nil {
 		return err
 	}
-	results := make([]result, len(chosen))
-	for i, m := range chosen {
-		if results[i], err = r.try(m); err != nil {
-			return fmt.Errorf("%s: %s: %w", m.file, m.what, err)
-		}
-		fmt.Fprintf(os.Stderr, "%d/%d %-8s %s: %s\n", i+1, len(chosen), results[i].outcome, m.file, m.what)
+	results, err := r.tryAll(chosen)
+	if err != nil {
+		return err
 	}
 	table := markdown(results)
 	fmt.Print(table)

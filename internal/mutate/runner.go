@@ -8,14 +8,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // runner runs tests on broken sources.
 type runner struct {
 	root string
 	dir  string // for the broken files
+	took map[test]time.Duration
 }
 
 // result is what became of a mutation.
@@ -50,8 +55,10 @@ func (r *runner) baseline(chosen []mutation) error {
 		if run.name == "" {
 			pattern = "^(" + strings.Join(names, "|") + ")$"
 		}
+		start := time.Now()
 		output, err := r.test(run, pattern, "")
 		for _, name := range names {
+			r.took[test{run.module, run.pkg, name}] = time.Since(start)
 			if err != nil || !strings.Contains(output, "--- PASS: "+name+" (") {
 				return fmt.Errorf("%s in %s/%s does not pass without a mutation: %v\n%s", name, run.module, run.pkg, err, output)
 			}
@@ -60,13 +67,27 @@ func (r *runner) baseline(chosen []mutation) error {
 	return nil
 }
 
-// try runs a mutation's test on the broken source.
-func (r *runner) try(m mutation) (result, error) {
-	output, outcome, err := r.broken(m, m.test.pattern())
-	if err != nil {
-		return result{}, fmt.Errorf("%w\n%s", err, output)
+// tryAll runs the mutations, as many at a time as there are processors: some
+// make their test hang, which is no work.
+func (r *runner) tryAll(chosen []mutation) ([]result, error) {
+	results, errs := make([]result, len(chosen)), make([]error, len(chosen))
+	var wg sync.WaitGroup
+	var next, done atomic.Int64
+	for range runtime.NumCPU() {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(chosen); i = int(next.Add(1)) - 1 {
+				m := chosen[i]
+				output, outcome, err := r.broken(m, m.test.pattern())
+				if err != nil {
+					errs[i] = fmt.Errorf("%s: %s: %w\n%s", m.file, m.what, err, output)
+				}
+				results[i] = result{m, outcome}
+				fmt.Fprintf(os.Stderr, "%d/%d %-8s %s: %s\n", done.Add(1), len(chosen), outcome, m.file, m.what)
+			}
+		})
 	}
-	return result{m, outcome}, nil
+	wg.Wait()
+	return results, errors.Join(errs...)
 }
 
 // find prints which tests of the package fail under each mutation.
@@ -97,7 +118,11 @@ func (r *runner) broken(m mutation, pattern string) (output string, became outco
 	if err != nil {
 		return "", "", err
 	}
-	replacement := filepath.Join(r.dir, "broken.go")
+	dir, err := os.MkdirTemp(r.dir, "")
+	if err != nil {
+		return "", "", err
+	}
+	replacement := filepath.Join(dir, "broken.go")
 	if err := os.WriteFile(replacement, []byte(changed), 0o644); err != nil {
 		return "", "", err
 	}
@@ -105,7 +130,7 @@ func (r *runner) broken(m mutation, pattern string) (output string, became outco
 	if err != nil {
 		return "", "", err
 	}
-	overlayPath := filepath.Join(r.dir, "overlay.json")
+	overlayPath := filepath.Join(dir, "overlay.json")
 	if err := os.WriteFile(overlayPath, overlay, 0o644); err != nil {
 		return "", "", err
 	}
@@ -123,9 +148,14 @@ func (r *runner) broken(m mutation, pattern string) (output string, became outco
 }
 
 // test runs tests of one package. The race detector is left out: what a break
-// changes is what the program does, and the tests are many.
+// changes is what the program does, and the tests are many. A test that takes
+// much longer than it did without a mutation hangs.
 func (r *runner) test(t test, pattern, overlay string) (string, error) {
-	args := []string{"test", "-count=1", "-vet=off", "-timeout=2m", "-v", "-run", pattern}
+	limit := 10 * time.Minute
+	if took, known := r.took[t]; known {
+		limit = 30*time.Second + 5*took
+	}
+	args := []string{"test", "-count=1", "-vet=off", "-timeout", limit.String(), "-v", "-run", pattern}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
