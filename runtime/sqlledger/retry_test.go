@@ -99,22 +99,24 @@ func TestRetriesEndAtTheTimeLimit(t *testing.T) {
 
 // A statement that hangs is limited too, and not sent again after that.
 func TestStatementThatHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		calls := 0
-		l := open(t, &statements{insert: func(ctx context.Context, _ sqlledger.DBTX) (sqlledger.Claimed, error) {
-			calls++
-			<-ctx.Done()
-			return sqlledger.Claimed{}, ctx.Err()
-		}})
-		start := time.Now()
-		_, won, err := l.Insert(t.Context(), claimOf("owner"))
-		if won || !errors.Is(err, runtime.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Insert = %v, %v; want ErrUnavailable, and the reason", won, err)
-		}
-		if took := time.Since(start); took != 5*time.Second || calls != 1 {
-			t.Errorf("%d attempts in %v; want one in 5s, the default", calls, took)
-		}
-	})
+	for _, shared := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			calls := 0
+			l := open(t, &statements{insert: func(ctx context.Context, _ sqlledger.DBTX) (sqlledger.Claimed, error) {
+				calls++
+				<-ctx.Done()
+				return sqlledger.Claimed{}, ctx.Err()
+			}}, sqlledger.WithSharedCommits(shared))
+			start := time.Now()
+			_, won, err := l.Insert(t.Context(), claimOf("owner"))
+			if won || !errors.Is(err, runtime.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Insert = %v, %v; want ErrUnavailable, and the reason", won, err)
+			}
+			if took := time.Since(start); took != 5*time.Second || calls != 1 {
+				t.Errorf("%d attempts in %v; want one in 5s, the default", calls, took)
+			}
+		})
+	}
 }
 
 func TestRetriesEndWithTheCaller(t *testing.T) {
