@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 )
 
@@ -41,14 +40,13 @@ func (t *transactedOnce) reopen(ctx context.Context, h *held) (bool, error) {
 
 func (t *transactedOnce) settle(ctx context.Context, h *held, call Call, out *outcome) (Result, error) {
 	for t.mayRunAgain(h, out) {
-		if err := t.tx.Rollback(context.WithoutCancel(ctx)); err != nil {
-			return t.rolledBack(context.WithoutCancel(ctx), h, call, out, err)
+		if err := t.tx.Rollback(ctx); err != nil {
+			return t.rolledBack(ctx, h, call, out, err)
 		}
 		if ok, err := t.runAgain(ctx, h, out, t.reopen); err != nil || !ok {
-			return t.notReopened(context.WithoutCancel(ctx), h, call, out, err)
+			return t.notReopened(ctx, h, call, out, err)
 		}
 	}
-	ctx = context.WithoutCancel(ctx)
 	if out.err != nil || out.as != FailureStore {
 		return t.undo(ctx, h, call, out)
 	}
@@ -58,7 +56,7 @@ func (t *transactedOnce) settle(ctx context.Context, h *held, call Call, out *ou
 		out.answer = t.tooLarge()
 		return t.undo(ctx, h, call, out)
 	}
-	stands, err := t.complete(ctx, h, stored)
+	stands, err := t.keepIn(ctx, t.tx, h, stored)
 	switch {
 	case errors.Is(err, ErrTxEnded):
 		return t.rolledBack(ctx, h, call, out, errors.Join(err, t.tx.Rollback(ctx)))
@@ -76,15 +74,6 @@ func (t *transactedOnce) settle(ctx context.Context, h *held, call Call, out *ou
 		return t.fencedOut(ctx, h, call, claimFailed)
 	}
 	return t.commit(ctx, h, call, out)
-}
-
-// complete stores an answer inside the transaction.
-func (t *transactedOnce) complete(ctx context.Context, h *held, stored StoredAnswer) (bool, error) {
-	sealed, err := t.engine.seal(ctx, h.fence.ID, stored)
-	if err != nil {
-		return false, fmt.Errorf("%w: the answer could not be sealed: %w", ErrUnavailable, err)
-	}
-	return t.tx.Complete(ctx, Completion{Fence: h.fence, Terms: t.terms, Answer: sealed})
 }
 
 // commit ends a transaction whose row is as it shall stand.
@@ -130,7 +119,7 @@ func (t *transactedOnce) undo(ctx context.Context, h *held, call Call, out *outc
 			t.logTooLarge(ctx, h)
 			out.answer = t.tooLarge()
 		}
-		_, err = t.complete(ctx, h, stored)
+		_, err = t.keepIn(ctx, t.tx, h, stored)
 	}
 	if errors.Is(err, ErrTxEnded) {
 		return t.rolledBack(ctx, h, call, out, errors.Join(err, t.tx.Rollback(ctx)))

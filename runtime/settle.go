@@ -94,12 +94,20 @@ func (g *Guard) completeLater(ctx context.Context, c Completion, refused bool, c
 
 // keep seals an answer and stores it.
 func (g *Guard) keep(ctx context.Context, c Completion) (bool, error) {
-	sealed, err := g.engine.seal(ctx, c.ID, c.Answer)
-	if err != nil {
-		return false, fmt.Errorf("%w: the answer could not be sealed: %w", ErrUnavailable, err)
+	var err error
+	if c.Answer, err = g.sealed(ctx, c.ID, c.Answer); err != nil {
+		return false, err
 	}
-	c.Answer = sealed
 	return g.engine.ledger.Complete(ctx, c)
+}
+
+// sealed is an answer as it is stored. What keeps it from being sealed may pass.
+func (g *Guard) sealed(ctx context.Context, id ID, stored StoredAnswer) (StoredAnswer, error) {
+	sealed, err := g.engine.seal(ctx, id, stored)
+	if err != nil {
+		err = fmt.Errorf("%w: the answer could not be sealed: %w", ErrUnavailable, err)
+	}
+	return sealed, err
 }
 
 // sentinel is a completion with the error that stands for an answer.

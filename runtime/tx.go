@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 )
@@ -98,14 +97,13 @@ func (t *transacted) prepare(ctx context.Context, h *held) (execution, error) {
 
 func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcome) (Result, error) {
 	for t.mayRunAgain(h, out) {
-		if err := t.tx.Rollback(context.WithoutCancel(ctx)); err != nil {
-			return t.rolledBack(context.WithoutCancel(ctx), h, call, out, err)
+		if err := t.tx.Rollback(ctx); err != nil {
+			return t.rolledBack(ctx, h, call, out, err)
 		}
 		if ok, err := t.runAgain(ctx, h, out, t.begin); err != nil || !ok {
-			return t.notBegun(context.WithoutCancel(ctx), h, call, out, err)
+			return t.notBegun(ctx, h, call, out, err)
 		}
 	}
-	ctx = context.WithoutCancel(ctx)
 	if out.err != nil || out.as != FailureStore {
 		return t.rollBack(ctx, h, call, out)
 	}
@@ -115,12 +113,7 @@ func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcom
 		out.answer = t.tooLarge()
 		return t.rollBack(ctx, h, call, out)
 	}
-	stands, err := false, error(nil)
-	if stored, err = t.engine.seal(ctx, h.fence.ID, stored); err != nil {
-		err = fmt.Errorf("%w: the answer could not be sealed: %w", ErrUnavailable, err)
-	} else {
-		stands, err = t.tx.Complete(ctx, Completion{Fence: h.fence, Terms: t.terms, Answer: stored})
-	}
+	stands, err := t.keepIn(ctx, t.tx, h, stored)
 	switch {
 	case errors.Is(err, ErrTxEnded):
 		return t.rollBack(ctx, h, call, out)
@@ -150,6 +143,15 @@ func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcom
 	}
 	t.observe(ctx, h.fence.ID, Event{Kind: EventCompleted, Generation: h.Generation, Status: out.answer.Status, Duration: out.took})
 	return Result{Answer: out.answer}, nil
+}
+
+// keepIn seals an answer and stores it inside a transaction.
+func (g *Guard) keepIn(ctx context.Context, tx ending, h *held, stored StoredAnswer) (bool, error) {
+	sealed, err := g.sealed(ctx, h.fence.ID, stored)
+	if err != nil {
+		return false, err
+	}
+	return tx.Complete(ctx, Completion{Fence: h.fence, Terms: g.terms, Answer: sealed})
 }
 
 // conflicted settles work that was rolled back at its commit.
@@ -222,7 +224,7 @@ func (t *transacted) mayRunAgain(h *held, out *outcome) bool {
 func (t *transacted) runAgain(ctx context.Context, h *held, out *outcome, begin func(context.Context, *held) (bool, error)) (bool, error) {
 	t.retries--
 	t.log(ctx, slog.LevelInfo, h.fence.ID, "the handler met another transaction and runs again", slog.Any("error", out.err))
-	if ok, err := begin(context.WithoutCancel(ctx), h); err != nil || !ok {
+	if ok, err := begin(ctx, h); err != nil || !ok {
 		return false, err
 	}
 	*out = outcome{}

@@ -470,8 +470,8 @@ var settleMutations = []mutation{
 	{
 		what: "answers are not sealed before they are stored",
 		file: "runtime/settle.go",
-		old:  "\tc.Answer = sealed\n",
-		new:  "\t_ = sealed\n",
+		old:  "\treturn sealed, err\n",
+		new:  "\treturn stored, err\n",
 		test: runtimeTest("TestSealedAnswersReplay"),
 	},
 }
@@ -606,7 +606,7 @@ var txMutations = []mutation{
 	{
 		what: "work runs again in the same transaction's ruins",
 		file: "runtime/tx.go",
-		old:  "\t\tif err := t.tx.Rollback(context.WithoutCancel(ctx)); err != nil {\n\t\t\treturn t.rolledBack(",
+		old:  "\t\tif err := t.tx.Rollback(ctx); err != nil {\n\t\t\treturn t.rolledBack(",
 		new:  "\t\tif err := error(nil); err != nil {\n\t\t\treturn t.rolledBack(",
 		test: runtimeTest("TestRetryRollsBackFirst"),
 	},
