@@ -1,0 +1,84 @@
+package main
+
+var renewMutations = []mutation{
+	{
+		what: "a lease is not renewed",
+		file: "runtime/guard.go",
+		old:  "\t\tdefer g.engine.renewer.add(g, h, lose)()\n",
+		new:  "",
+		test: runtimeTest("TestRenewKeepsTheLease"),
+	},
+	{
+		what: "a lease is renewed after its handler has ended",
+		file: "runtime/renew.go",
+		old:  "\t\t\tr.stopped = true\n\t\t\theap.Remove(&n.queue, r.index)\n\t\t\tn.arm()\n\t\t}",
+		new:  "\t\t\tn.arm()\n\t\t}",
+		test: runtimeTest("TestRenewEndsWithTheHandler"),
+	},
+	{
+		what: "a handler whose lease could not be renewed runs on past it",
+		file: "runtime/renew.go",
+		old:  "return r.sent.Add(lease - max(lease/10, 500*time.Millisecond))",
+		new:  "return r.sent.Add(lease + max(lease/10, 500*time.Millisecond))",
+		test: runtimeTest("TestHandlerIsCancelledBeforeItsLeaseRunsOut"),
+	},
+	{
+		what: "a handler whose claim was taken over runs on",
+		file: "runtime/renew.go",
+		old:  "\tcase err == nil && !held:\n",
+		new:  "\tcase err != nil && !held:\n",
+		test: runtimeTest("TestHandlerIsCancelledWhenItsClaimIsTaken"),
+	},
+	{
+		what: "a renewed lease counts from the answer of its renewal",
+		file: "runtime/renew.go",
+		old:  "\t\tr.sent = sent\n\t\tr.due = sent.Add(r.guard.policy.Lease / 3)",
+		new:  "\t\tr.sent = time.Now()\n\t\tr.due = sent.Add(r.guard.policy.Lease / 3)",
+		test: runtimeTest("TestRenewedLeaseCountsFromItsSend"),
+	},
+}
+
+var waitMutations = []mutation{
+	{
+		what: "a duplicate waits without a bound",
+		file: "runtime/wait.go",
+		old:  "limit := time.NewTimer(g.policy.Wait)",
+		new:  "limit := time.NewTimer(10 * g.policy.Wait)",
+		test: runtimeTest("TestWaitIsBounded"),
+	},
+	{
+		what: "a duplicate that hangs up waits on",
+		file: "runtime/wait.go",
+		old:  "\t\tcase <-ctx.Done():\n",
+		new:  "\t\tcase <-context.WithoutCancel(ctx).Done():\n",
+		test: runtimeTest("TestWaiterThatHangsUpLeaves"),
+	},
+	{
+		what: "a duplicate does not look at the rows of other processes",
+		file: "runtime/wait.go",
+		old:  "\t\tcase <-poll.C:\n",
+		new:  "",
+		test: runtimeTest("TestDuplicateWaitsForTheOwner"),
+	},
+	{
+		what: "a duplicate whose owner released is refused",
+		file: "runtime/wait.go",
+		old:  "\t\tif !found {\n\t\t\treturn Result{}, true, nil\n",
+		new:  "\t\tif !found {\n\t\t\treturn Result{}, false, refusal\n",
+		test: runtimeTest("TestWaiterRunsWhenTheOwnerReleases"),
+	},
+	{
+		what: "two sweeps of a process run at once",
+		file: "runtime/sweep.go",
+		old:  "\tif !s.busy.CompareAndSwap(false, true) {\n",
+		new:  "\tif s.busy.CompareAndSwap(false, true) && s.busy.Load() == false {\n",
+		test: runtimeTest("TestSweepFollowsRequests"),
+	},
+	{
+		what: "a sweep spends what requests gave it again and again",
+		file: "runtime/sweep.go",
+		old:  "limit := int(min(s.credits.Swap(0), maxSweepCredits))",
+		new:  "limit := int(min(s.credits.Load(), maxSweepCredits))",
+		test: runtimeTest("TestSweepFollowsRequests"),
+	},
+}
