@@ -41,9 +41,11 @@ func (c *checker) refused(e *Event, r *requestAccount) {
 		c.broken(Documented, "request %d was answered with %v", r.n, e.Err)
 		return
 	}
-	// Who was refused for the sake of another must have met one.
-	var met, differs bool
-	for _, n := range c.row(r.id).claims {
+	// Who was refused for the sake of another must have met one, or have lost
+	// its own claim to a sweep, after lease and retention.
+	a := c.row(r.id)
+	met, differs := r.run != nil && !a.exists, false
+	for _, n := range a.claims {
 		met = met || n.request != r
 		differs = differs || n.body != r.body
 	}
