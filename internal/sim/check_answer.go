@@ -44,7 +44,7 @@ func (c *checker) refused(e *Event, r *requestAccount) {
 	// Who was refused for the sake of another must have met one, or have lost
 	// its own claim to a sweep, after lease and retention.
 	a := c.row(r.id)
-	met, differs := r.run != nil && !a.exists, false
+	met, differs := len(r.claims) > 0 && !a.exists, false
 	for _, n := range a.claims {
 		met = met || n.request != r
 		differs = differs || n.body != r.body
