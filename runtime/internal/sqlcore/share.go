@@ -29,8 +29,14 @@ type Sharing[DB any] struct {
 	queue   []*Write[DB]
 }
 
-// Write is one statement on one row.
+// Write is one statement on one row: a claim or a completion.
 type Write[DB any] struct {
+	Insert   *InsertParams
+	Complete *CompleteParams
+	// Rows is how many rows the statement wrote, and Now the database's time of
+	// that. A commit that does not Run its writes sets them.
+	Rows, Now int64
+
 	id    runtime.ID
 	run   func(ctx context.Context, db DB) error
 	state state
@@ -47,22 +53,22 @@ const (
 	leading
 )
 
-// Run runs the write's statement. It may be run on something that only writes
-// down what would be asked, and then again on what gives the answers.
+// Run runs the write's statement.
 func (w *Write[DB]) Run(ctx context.Context, db DB) error { return w.run(ctx, db) }
 
 // do makes a write: alone, or run in a batch. When the batch fails, the write
 // is repeated alone, so that one row which cannot be written holds up nobody
-// else. A caller whose ctx ends leaves; its write may happen or not.
-func (s *Sharing[DB]) do(ctx context.Context, id runtime.ID, run func(context.Context, DB) error, alone func(context.Context) error) error {
+// else. A caller whose ctx ends leaves; its write may happen or not. alone is
+// told whether the write is sent for the first time.
+func (s *Sharing[DB]) do(ctx context.Context, w *Write[DB], alone func(ctx context.Context, first bool) error) error {
 	s.mu.Lock()
 	if s.running < s.Writers {
 		s.running++
 		s.mu.Unlock()
 		defer s.next()
-		return alone(ctx)
+		return alone(ctx, true)
 	}
-	w := &Write[DB]{id: id, run: run, wake: make(chan []*Write[DB], 1)}
+	w.wake = make(chan []*Write[DB], 1)
 	s.queue = append(s.queue, w)
 	s.mu.Unlock()
 
@@ -79,7 +85,8 @@ func (s *Sharing[DB]) do(ctx context.Context, id runtime.ID, run func(context.Co
 		s.lead(ctx, batch)
 	}
 	if w.err != nil {
-		return alone(ctx)
+		w.Rows, w.Now = 0, 0
+		return alone(ctx, false)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (d *disk) sharing(writers int) *Sharing[*db] {
 
 // do makes the write of a key through a sharing.
 func (d *disk) do(ctx context.Context, s *Sharing[*db], key string) error {
-	return s.do(ctx, runtime.ID{Principal: "alice", Key: key}, d.write(key), func(ctx context.Context) error {
+	return s.do(ctx, &Write[*db]{id: runtime.ID{Principal: "alice", Key: key}, run: d.write(key)}, func(ctx context.Context, _ bool) error {
 		on := &db{}
 		if err := d.write(key)(ctx, on); err != nil {
 			return err
