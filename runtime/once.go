@@ -23,7 +23,7 @@ func (t *transactedOnce) prepare(ctx context.Context, h *held) (execution, error
 	if !h.open {
 		return t.transacted.prepare(ctx, h)
 	}
-	return execution{work: t.work, settle: t.settle}, nil
+	return execution{work: workFunc(t.work), settle: t.settle}, nil
 }
 
 // close rolls back before any work ran.

@@ -92,7 +92,7 @@ func (t *transacted) prepare(ctx context.Context, h *held) (execution, error) {
 	if !ok {
 		return execution{}, errClaimLost
 	}
-	return execution{work: t.work, settle: t.settle}, nil
+	return execution{work: workFunc(t.work), settle: t.settle}, nil
 }
 
 func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcome) (Result, error) {
@@ -228,7 +228,7 @@ func (t *transacted) runAgain(ctx context.Context, h *held, out *outcome, begin 
 		return false, err
 	}
 	*out = outcome{}
-	t.run(ctx, h, out, t.work)
+	t.run(ctx, h, out, workFunc(t.work))
 	return true, nil
 }
 

@@ -39,8 +39,8 @@ var txMutations = []mutation{
 	{
 		what: "the work runs although the claim was lost before",
 		file: "runtime/tx.go",
-		old:  "\t\treturn execution{}, errClaimLost\n\t}\n\treturn execution{work: t.work",
-		new:  "\t\t_ = errClaimLost\n\t}\n\treturn execution{work: t.work",
+		old:  "\t\treturn execution{}, errClaimLost\n\t}\n\treturn execution{work: workFunc(t.work)",
+		new:  "\t\t_ = errClaimLost\n\t}\n\treturn execution{work: workFunc(t.work)",
 		test: runtimeTest("TestTxClaimLostBeforeTheWork"),
 	},
 	{
