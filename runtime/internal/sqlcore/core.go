@@ -68,14 +68,14 @@ func (l *Core[DB]) Insert(ctx context.Context, c runtime.Claim) (runtime.Claimed
 // write makes a write that may share its commit with others. After an error it
 // may still happen, so that what run has set is not to be looked at.
 func (l *Core[DB]) write(ctx context.Context, name string, id runtime.ID, run func(context.Context, DB) error) error {
+	ctx, cancel := context.WithTimeout(ctx, l.Limit)
+	defer cancel()
 	alone := func(ctx context.Context) error {
-		return l.Retry(ctx, name, func(ctx context.Context, _ int) error { return run(ctx, l.Writer) })
+		return l.retry(ctx, name, func(ctx context.Context, _ int) error { return run(ctx, l.Writer) })
 	}
 	if l.Shared == nil {
 		return alone(ctx)
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.Limit)
-	defer cancel()
 	return l.Engine.Classify(l.Shared.do(ctx, id, run, alone))
 }
 

@@ -75,7 +75,12 @@ func (s *Sharing[DB]) do(ctx context.Context, id runtime.ID, run func(context.Co
 		}
 		batch = <-w.wake
 	}
-	if batch != nil {
+	switch len(batch) {
+	case 0:
+	case 1: // nobody else waits: a transaction would only add its two statements
+		defer s.next()
+		return alone(ctx)
+	default:
 		s.lead(ctx, batch)
 	}
 	if w.err != nil {
