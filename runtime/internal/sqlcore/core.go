@@ -88,8 +88,10 @@ type firsts[DB any] interface {
 // statement for a first attempt. After an error it may still happen, so that
 // what its statement has set is not to be looked at.
 func (l *Core[DB]) write(ctx context.Context, name string, w *Write[DB], first func(context.Context, DB) error) error {
+	ctx, cancel := context.WithTimeout(ctx, l.Limit)
+	defer cancel()
 	alone := func(ctx context.Context, isFirst bool) error {
-		return l.Retry(ctx, name, func(ctx context.Context, attempt int) error {
+		return l.retry(ctx, name, func(ctx context.Context, attempt int) error {
 			if isFirst && attempt == 1 {
 				return first(ctx, l.Writer)
 			}
@@ -99,8 +101,6 @@ func (l *Core[DB]) write(ctx context.Context, name string, w *Write[DB], first f
 	if l.Shared == nil {
 		return alone(ctx, true)
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.Limit)
-	defer cancel()
 	return l.Engine.Classify(l.Shared.do(ctx, w, alone))
 }
 

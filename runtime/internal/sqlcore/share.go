@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/idemgen/idemgen/runtime"
 )
@@ -12,6 +13,9 @@ import (
 // maxShared bounds what commits together, and so how long a commit takes and
 // how much a failure repeats.
 const maxShared = 256
+
+// patience is longer than commits take, and short for who waits behind a lock.
+const patience = 50 * time.Millisecond
 
 // Sharing lets writes of concurrent requests commit together. A write that
 // finds nothing else under way commits by itself, in its own goroutine, at
@@ -65,7 +69,7 @@ func (s *Sharing[DB]) do(ctx context.Context, w *Write[DB], alone func(ctx conte
 	if s.running < s.Writers {
 		s.running++
 		s.mu.Unlock()
-		defer s.next()
+		defer s.briefly()()
 		return alone(ctx, true)
 	}
 	w.wake = make(chan []*Write[DB], 1)
@@ -81,7 +85,12 @@ func (s *Sharing[DB]) do(ctx context.Context, w *Write[DB], alone func(ctx conte
 		}
 		batch = <-w.wake
 	}
-	if batch != nil {
+	switch len(batch) {
+	case 0:
+	case 1: // nobody else waits: a transaction would only add its two statements
+		defer s.briefly()()
+		return alone(ctx, true)
+	default:
 		s.lead(ctx, batch)
 	}
 	if w.err != nil {
@@ -89,6 +98,17 @@ func (s *Sharing[DB]) do(ctx context.Context, w *Write[DB], alone func(ctx conte
 		return alone(ctx, false)
 	}
 	return nil
+}
+
+// briefly keeps a writer busy until what it returns is called, or until patience
+// is over: a write that waits for somebody's lock does so in nobody's place.
+func (s *Sharing[DB]) briefly() (done func()) {
+	timer := time.AfterFunc(patience, s.next)
+	return func() {
+		if timer.Stop() {
+			s.next()
+		}
+	}
 }
 
 // leave takes a write out of the queue. It reports false when the write leads a

@@ -75,9 +75,11 @@ RETURNING k.generation, k.claimed_at, k.lease_until;
 
 -- name: Together :one
 -- Begins a batch of writes that are sent in one go and commit together. It sets
--- their lock limit and tells the time that they will all take: now() is the start
--- of their transaction, which is no user's and no longer than the batch.
-SELECT set_config('lock_timeout', '1s', true)::text AS lock_limit, floor(date_part('epoch', now()) * 1000)::bigint AS now;
+-- their lock limit, a short one: a batch that fails is repeated row by row, so
+-- that a locked row holds up nobody else. And it tells the time that they will
+-- all take: now() is the start of their transaction, which is no user's and no
+-- longer than the batch.
+SELECT set_config('lock_timeout', '50ms', true)::text AS lock_limit, floor(date_part('epoch', now()) * 1000)::bigint AS now;
 
 -- name: InsertTogether :execrows
 -- InsertFirst in a batch.

@@ -993,7 +993,7 @@ func (q *Queries) TakeOver(ctx context.Context, db DBTX, arg TakeOverParams) (Ta
 }
 
 const together = `-- name: Together :one
-SELECT set_config('lock_timeout', '1s', true)::text AS lock_limit, floor(date_part('epoch', now()) * 1000)::bigint AS now
+SELECT set_config('lock_timeout', '50ms', true)::text AS lock_limit, floor(date_part('epoch', now()) * 1000)::bigint AS now
 `
 
 type TogetherRow struct {
@@ -1002,8 +1002,10 @@ type TogetherRow struct {
 }
 
 // Begins a batch of writes that are sent in one go and commit together. It sets
-// their lock limit and tells the time that they will all take: now() is the start
-// of their transaction, which is no user's and no longer than the batch.
+// their lock limit, a short one: a batch that fails is repeated row by row, so
+// that a locked row holds up nobody else. And it tells the time that they will
+// all take: now() is the start of their transaction, which is no user's and no
+// longer than the batch.
 func (q *Queries) Together(ctx context.Context, db DBTX) (TogetherRow, error) {
 	row := db.QueryRowContext(ctx, together)
 	var i TogetherRow
