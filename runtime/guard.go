@@ -103,16 +103,18 @@ func (g *Guard) do(ctx context.Context, call Call, p plan) (Result, error) {
 	}
 
 	out := &call.exchange.outcome
-	returned := false
+	ran, ended := false, false
 	defer func() {
-		// runtime.Goexit unwinds past here without returning from run.
-		if !returned {
+		// runtime.Goexit unwinds past here without returning from run, or from
+		// work that runs again while it is settled.
+		if !ran || !ended && errors.Is(out.err, errUnfinished) {
 			e.end(g, steady, h, call, out)
 		}
 	}()
 	g.run(steady, h, out, e.work)
-	returned = true
+	ran = true
 	result, err = e.end(g, steady, h, call, out)
+	ended = true
 	if out.abort {
 		panic(http.ErrAbortHandler)
 	}

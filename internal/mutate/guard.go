@@ -67,9 +67,16 @@ var guardMutations = []mutation{
 	{
 		what: "a handler whose goroutine ends wedges its key",
 		file: "runtime/guard.go",
-		old:  "\t\tif !returned {\n\t\t\te.end(g, steady, h, call, out)\n\t\t}",
-		new:  "\t\tif returned {\n\t\t\te.end(g, steady, h, call, out)\n\t\t}",
+		old:  "if !ran || ",
+		new:  "if ran && ",
 		test: runtimeTest("TestGoexitDoesNotWedgeTheKey"),
+	},
+	{
+		what: "work that runs again and ends its goroutine leaves its transaction open",
+		file: "runtime/guard.go",
+		old:  "!ended && errors.Is(out.err, errUnfinished)",
+		new:  "ended && errors.Is(out.err, errUnfinished)",
+		test: runtimeTest("TestGoexitOfWorkThatRunsAgain"),
 	},
 	{
 		what: "a handler that aborts is answered",
