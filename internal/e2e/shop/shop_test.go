@@ -52,11 +52,6 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-func start(t *testing.T, db string, extra ...string) *process.Server {
-	t.Helper()
-	return process.Start(t, binary, append([]string{"-addr", "127.0.0.1:0", "-db", db, "-simulate"}, extra...)...)
-}
-
 // call is one request of alice's.
 type call struct {
 	method, path, key, body string
