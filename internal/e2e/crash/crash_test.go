@@ -24,7 +24,7 @@ import (
 	"github.com/idemgen/idemgen/example/checkout"
 	"github.com/idemgen/idemgen/example/payments"
 	"github.com/idemgen/idemgen/internal/e2e/process"
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 )
 
 var (

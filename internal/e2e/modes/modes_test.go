@@ -23,7 +23,7 @@ import (
 	"github.com/idemgen/idemgen/example/checkout"
 	"github.com/idemgen/idemgen/example/payments"
 	"github.com/idemgen/idemgen/example/store"
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 	"github.com/idemgen/idemgen/runtime"
 	"github.com/idemgen/idemgen/runtime/sqlledger"
 )

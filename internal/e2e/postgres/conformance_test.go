@@ -3,7 +3,7 @@ package postgres_test
 import (
 	"testing"
 
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 )
 
 // settings are what a user's database, role or pool may be set to.

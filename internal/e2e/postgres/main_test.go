@@ -17,7 +17,7 @@ import (
 
 	"github.com/idemgen/idemgen/internal/e2e/postgres/emitted/native"
 	"github.com/idemgen/idemgen/internal/e2e/postgres/emitted/standard"
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 	"github.com/idemgen/idemgen/runtime"
 	"github.com/idemgen/idemgen/runtime/ledgertest"
 	"github.com/idemgen/idemgen/runtime/pgxledger"

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/idemgen/idemgen/internal/e2e/process"
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 )
 
 // binary is the example, and paying its payment service, built once.

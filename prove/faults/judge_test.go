@@ -5,18 +5,23 @@ import (
 	"testing"
 )
 
-var claim, twice = modes[0], modes[1]
+func generation(string) int64 { return 0 }
 
-// made is an attempt for 5 cents in a mode.
-func made(m *mode, sent, got int64, o outcome, answer string) *attempt {
-	a := &attempt{payment: payment{mode: m, cents: 5}, sent: sent, got: got, outcome: o, answer: answer, generation: sent}
+var (
+	claim = &Request{Name: "claim", Effect: Claim, Generation: generation}
+	twice = &Request{Name: "twice", Effect: Transaction, Generation: generation}
+)
+
+// made is an attempt of amount 5.
+func made(r *Request, sent, got int64, o outcome, answer string) *attempt {
+	a := &attempt{payment: payment{request: r, amount: 5}, sent: sent, got: got, outcome: o, answer: answer, generation: sent}
 	if answer != "" {
 		a.status = 201
 	}
 	return a
 }
 
-func other(a *attempt) *attempt { a.cents = 6; return a }
+func other(a *attempt) *attempt { a.amount = 6; return a }
 
 func seen(sent int64, stands bool) *attempt {
 	a := made(twice, sent, sent+1, observed, "")
