@@ -18,6 +18,7 @@ type fleet struct {
 	began time.Time
 	calm  bool   // nobody hangs up
 	run   string // in all keys, so that a database may be used again
+	base  int64  // below all numbers, for the same reason
 
 	http    *http.Client
 	clients counter
@@ -38,7 +39,7 @@ func (c *counter) next() int {
 }
 
 func newFleet(s *site, began time.Time) *fleet {
-	return &fleet{site: s, began: began, run: strconv.FormatInt(began.UnixMilli(), 36), calm: true, http: &http.Client{
+	return &fleet{site: s, began: began, run: strconv.FormatInt(began.UnixMilli(), 36), calm: true, base: began.Unix() % 1_000_000 * 1000, http: &http.Client{
 		Transport: &http.Transport{MaxIdleConnsPerHost: 64},
 	}}
 }
@@ -115,7 +116,7 @@ func (f *fleet) first(ctx context.Context, r *Request, principal int) (payment, 
 }
 
 func (f *fleet) name(r *Request, key string, principal int, number int64) payment {
-	p := payment{request: r, principal: f.site.target.Principals[principal], number: number}
+	p := payment{request: r, principal: f.site.target.Principals[principal], number: f.base + number}
 	// What the servers of several targets call may be one service, which must
 	// not take their keys for one.
 	p.key = fmt.Sprintf("%s-%s-%s-%s", f.run, f.site.name, r.Name, key)

@@ -146,7 +146,6 @@ func (n *node) hear(lines *bufio.Reader) {
 		if !ours {
 			continue
 		}
-		n.told.hear()
 		n.mu.Lock()
 		switch word {
 		case "begin":
@@ -157,9 +156,11 @@ func (n *node) hear(lines *bufio.Reader) {
 		}
 		n.mu.Unlock()
 		if kind, ok := strings.CutPrefix(word, "event "); ok {
+			n.told.hear()
 			n.report.happened(kind)
 		}
 		if claim, ok := strings.CutPrefix(word, "unstored "); ok {
+			n.told.hear()
 			n.told.unstored(claim)
 		}
 	}
@@ -208,12 +209,12 @@ func (n *node) pause(ctx context.Context, d time.Duration) (owners int, ok bool)
 	}
 	owners = n.busy()
 	signal(c, syscall.SIGSTOP)
-	sleep(ctx, d)
+	ok = sleep(ctx, d)
 	if tells {
 		owners = n.busy() // all that it printed before has been read by now
 	}
 	signal(c, syscall.SIGCONT)
-	return owners, true
+	return owners, ok
 }
 
 // busy is how many handlers run, as the server says, or how many requests are

@@ -46,6 +46,14 @@ func newSite(r *record, t *Target) (_ *site, err error) {
 			s.stop()
 		}
 	}()
+	for _, q := range t.Requests {
+		if !q.differs() {
+			r.leaveOut(t.Name + ": " + q.Name + ": requests that differ under one key: there is no {amount} in it")
+		}
+		if q.Effects == "" {
+			r.leaveOut(t.Name + ": " + q.Name + ": effects, which nothing lists")
+		}
+	}
 	for _, what := range t.Database.LeftOut {
 		r.leaveOut(t.Name + ": " + what)
 	}

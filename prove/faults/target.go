@@ -47,9 +47,9 @@ const (
 	// Transaction: the effect commits with the answer, and stands if and only
 	// if it does.
 	Transaction Effect = iota
-	// Once: the effect is made elsewhere, and a derived key or a fencing number
+	// Derived: the effect is made elsewhere, and a derived key or a fencing number
 	// makes it at most once.
-	Once
+	Derived
 	// Claim: the effect is made once at most for each claim of its key. A
 	// server that dies between the effect and the answer leaves a key that
 	// runs again.

@@ -15,6 +15,7 @@ type told struct {
 	claims   map[string]bool
 }
 
+// hear notes that servers tell of their claims.
 func (t *told) hear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

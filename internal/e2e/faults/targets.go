@@ -40,7 +40,7 @@ func requests(paid *sql.DB) []*faults.Request {
 			Effect: effect, Effects: effects, Generation: generation,
 		}
 	}
-	claim := pay("claim", "/v1/charges", faults.Once, `SELECT reference, cents FROM charges`)
+	claim := pay("claim", "/v1/charges", faults.Derived, `SELECT reference, cents FROM charges`)
 	claim.EffectsIn = paid
 	return []*faults.Request{
 		claim,
