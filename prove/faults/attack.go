@@ -46,10 +46,10 @@ func (s *site) pauseServer(ctx context.Context, random *rand.Rand) {
 		return
 	}
 	defer n.attacked.Unlock()
-	owners, ok := n.pause(ctx, s.target.Lease+100*time.Millisecond+time.Duration(random.Int64N(int64(1500*time.Millisecond))))
+	what, stood, ok := n.pause(ctx, s.target.Lease+100*time.Millisecond+time.Duration(random.Int64N(int64(1500*time.Millisecond))))
 	if ok {
 		s.attacked("servers paused past the lease", 1)
-		s.attacked("requests paused past the lease", owners)
+		s.attacked(what+" paused past the lease", stood)
 	}
 }
 

@@ -71,7 +71,24 @@ func (a *attempt) read(response *http.Response, body []byte) {
 		}
 	default:
 		a.outcome = strange
+		if a.failure() {
+			// It may come from the handler, or from what stands before it.
+			if a.final(response); a.outcome == ran {
+				a.outcome, a.answer = unknown, ""
+			}
+		}
 	}
+}
+
+// failure reports whether an answer is a failure that the server has words of
+// its own for. A request that succeeds when it is asked for alone gets no other
+// answer below 500.
+func (a *attempt) failure() bool {
+	switch a.status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	}
+	return a.status >= 500 && !strings.HasPrefix(a.code, "idempotency_")
 }
 
 // final marks an answer that stands, or stood before.
@@ -91,10 +108,10 @@ func (a *attempt) again() bool {
 	switch {
 	case a.outcome == reused:
 		return false
-	case a.status == 0, a.status == http.StatusConflict, a.status == http.StatusTooManyRequests:
+	case a.status == 0, a.status == http.StatusConflict:
 		return true
 	}
-	return a.status >= 500 && a.outcome != replayed
+	return (a.status >= 500 || a.failure()) && a.outcome != replayed
 }
 
 // history is what clients of one database saw. It is safe for concurrent use.

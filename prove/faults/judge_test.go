@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"net/http"
 	"slices"
 	"testing"
 )
@@ -68,5 +69,43 @@ func TestJudge(t *testing.T) {
 				t.Errorf("broken are %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// What an answer says about its request.
+func TestRead(t *testing.T) {
+	const again = "true"
+	for _, c := range []struct {
+		request *Request
+		status  int
+		marker  string
+		body    string
+		want    outcome
+		again   bool
+	}{
+		{twice, 201, "", `{"n":5}`, ran, false},
+		{twice, 200, again, `{"n":5}`, replayed, false},
+		{twice, 201, "", `{"n":6}`, strange, false},
+		{twice, 409, "", `{"error":"idempotency_key_in_progress"}`, refused, true},
+		{twice, 409, "", `{"error":"idempotency_key_reused"}`, reused, false},
+		{twice, 409, "", `{"error":"order_cancelled"}`, strange, true},
+		{twice, 503, "", `{"error":"idempotency_outcome_unknown"}`, unknown, true},
+		{twice, 500, "", `{"error":"idempotency_outcome_unknown"}`, strange, true},
+		{twice, 500, "", `{"error":"internal_error"}`, refused, true},
+		{claim, 500, "", `{"error":"internal_error"}`, ran, true},
+		{claim, 500, again, `{"error":"internal_error"}`, replayed, false},
+		{claim, 502, "", `the refund failed`, unknown, true},
+		{claim, 502, again, `the refund failed`, replayed, false},
+		{claim, 429, "", ``, unknown, true},
+		{claim, 404, "", ``, strange, false},
+		{claim, 400, "", `{"error":"idempotency_key_required"}`, strange, false},
+	} {
+		r := *c.request
+		r.Answer = `"n":{amount}`
+		a := &attempt{payment: payment{request: &r, amount: 5}}
+		a.read(&http.Response{StatusCode: c.status, Header: http.Header{"Idempotency-Replayed": {c.marker}}}, []byte(c.body))
+		if a.outcome != c.want || a.again() != c.again {
+			t.Errorf("%s: %d %s (replayed: %q) is %s, asked again: %v; want %s, %v", r.Name, c.status, c.body, c.marker, a.outcome, a.again(), c.want, c.again)
+		}
 	}
 }

@@ -194,27 +194,28 @@ func (n *node) kill(extra ...string) bool {
 }
 
 // pause stops the server for a while, at a moment when handlers run. It returns
-// how many requests stood still.
-func (n *node) pause(ctx context.Context, d time.Duration) (owners int, ok bool) {
+// how many stood still, and of what: owners of claims, where the server tells of
+// them, and requests otherwise.
+func (n *node) pause(ctx context.Context, d time.Duration) (what string, stood int, ok bool) {
 	for n.busy() == 0 {
 		if !sleep(ctx, time.Millisecond) {
-			return 0, false
+			return "", 0, false
 		}
 	}
 	n.mu.Lock()
 	c, tells := n.process, n.tells
 	n.mu.Unlock()
 	if c == nil {
-		return 0, false
+		return "", 0, false
 	}
-	owners = n.busy()
+	what, stood = "requests", n.busy()
 	signal(c, syscall.SIGSTOP)
 	ok = sleep(ctx, d)
 	if tells {
-		owners = n.busy() // all that it printed before has been read by now
+		what, stood = "owners", n.busy() // all that it printed before has been read by now
 	}
 	signal(c, syscall.SIGCONT)
-	return owners, ok
+	return what, stood, ok
 }
 
 // busy is how many handlers run, as the server says, or how many requests are

@@ -21,5 +21,15 @@ func (p payment) fill(template string) string {
 	).Replace(template)
 }
 
+// row is the key as the ledger has it: the header that carried it, in full.
+func (p payment) row() string {
+	for _, value := range p.request.Header {
+		if strings.Contains(value, "{key}") {
+			return p.fill(value)
+		}
+	}
+	return p.key
+}
+
 // differs reports whether another amount makes another request.
 func (r *Request) differs() bool { return strings.Contains(r.Body+r.Path, "{amount}") }

@@ -38,14 +38,14 @@ func (s *site) rehearse(ctx context.Context, seed uint64) error {
 			}
 			found := false
 			for where, row := range b.rows {
-				if name, ok := strings.CutSuffix(where, "/"+p.key); ok {
+				if name, ok := strings.CutSuffix(where, "/"+p.row()); ok {
 					found = true
 					s.principals[p.principal] = name
 					s.sealed = s.sealed || row.body != a.body
 				}
 			}
 			if !found {
-				return fmt.Errorf("%s: %s has no row of the key %q", s.name, s.target.Table, p.key)
+				return fmt.Errorf("%s: %s has no row of the key %q", s.name, s.target.Table, p.row())
 			}
 		}
 	}

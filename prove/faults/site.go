@@ -111,7 +111,7 @@ func (s *site) rowOf(p payment) string {
 	if !ok {
 		name = p.principal
 	}
-	return name + "/" + p.key
+	return name + "/" + p.row()
 }
 
 // start starts the servers and waits until they serve. They run until ctx ends.

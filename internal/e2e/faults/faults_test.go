@@ -28,7 +28,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("%d violations", len(found))
 	}
 	for _, name := range []string{
-		"postgres: servers killed", "postgres: requests paused past the lease", "postgres: connections cut", "postgres: database killed and started",
+		"postgres: servers killed", "postgres: owners paused past the lease", "postgres: connections cut", "postgres: database killed and started",
 		"sqlite: servers killed",
 	} {
 		if report.Attacked[name] == 0 {

@@ -32,6 +32,7 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(folder)
 	for name, pkg := range map[string]string{
 		"prove": "github.com/idemgen/idemgen/prove", "shop": "github.com/idemgen/idemgen/example", "forgetful": "./forgetful",
+		"payments": "github.com/idemgen/idemgen/example/payments/server",
 	} {
 		if out, err := process.Try(".", process.Env(), "go", "build", "-o", filepath.Join(folder, name), pkg); err != nil {
 			fmt.Fprintln(os.Stderr, err, out)
@@ -99,6 +100,26 @@ func TestExamples(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Charges are made by another service, on the way to which things go wrong, too;
+// a derived key makes each once.
+func TestDerived(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "payments.db")
+	paid := process.Start(t, filepath.Join(folder, "payments"), "-addr", "127.0.0.1:0", "-db", file)
+	code, out, report := attack(t, fmt.Sprintf(`prove -servers 2 -for 10s -lease 10s -mode derived \
+		-request 'POST /v1/orders' -body '{"sku":"{reference}","qty":{amount}}' -header 'Authorization: Bearer {principal}' \
+		-service payments=%s -effects-db %s -effects 'SELECT reference, cents / 250 FROM charges' \
+		-- ./shop -addr {listen} -db {db} -payments http://{payments}`, strings.TrimPrefix(paid.URL, "http://"), file))
+	harmed := 0
+	for what, times := range report.Attacked {
+		if strings.HasSuffix(what, "on the way to payments") {
+			harmed += times
+		}
+	}
+	if code != 0 || report.Checked["effects looked for"] == 0 || harmed == 0 {
+		t.Errorf("it ended with %d, after %d attacks on the way to payments:\n%s", code, harmed, out)
 	}
 }
 
