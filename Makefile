@@ -1,7 +1,7 @@
 # Every target works from a fresh clone. `make help` lists them.
 
 GO ?= go
-MODULES := . example internal/e2e bench
+MODULES := . example prove internal/e2e bench
 LEDGERS := sqlite postgres/pgx postgres/sql mysql
 SQLC := .tmp/sqlc
 STATICCHECK := .tmp/staticcheck
@@ -20,7 +20,7 @@ unit: $(SQLC) $(STATICCHECK) ## all tests of all modules, with the race detector
 
 .PHONY: lint
 lint: $(STATICCHECK) ## gofmt, go vet and staticcheck
-	@unformatted=$$(gofmt -l cmd example internal bench queries runtime templates | grep -v /testdata/); \
+	@unformatted=$$(gofmt -l cmd example internal bench prove queries runtime templates | grep -v /testdata/); \
 		test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
 	for m in $(MODULES); do (cd $$m && GOWORK=off $(GO) vet ./... && GOWORK=off $(CURDIR)/$(STATICCHECK) ./...) || exit 1; done
 

@@ -6,6 +6,7 @@ require (
 	github.com/gofiber/fiber/v3 v3.1.0
 	github.com/idemgen/idemgen v0.0.0
 	github.com/idemgen/idemgen/example v0.0.0
+	github.com/idemgen/idemgen/prove v0.0.0
 	github.com/jackc/pgx/v5 v5.12.0
 	modernc.org/sqlite v1.62.0
 )
@@ -50,3 +51,5 @@ replace (
 )
 
 replace github.com/idemgen/idemgen/internal/e2e => ../internal/e2e
+
+replace github.com/idemgen/idemgen/prove => ../prove

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	mysqlledger "github.com/idemgen/idemgen/example/orders/ledger/mysql"
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 )
 
 // startMariaDB starts a server whose commits are durable, when it is first

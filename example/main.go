@@ -19,6 +19,7 @@ import (
 	"github.com/idemgen/idemgen/example/orders"
 	"github.com/idemgen/idemgen/example/payments"
 	"github.com/idemgen/idemgen/example/store"
+	"github.com/idemgen/idemgen/runtime/sqlledger"
 )
 
 func main() {
@@ -26,17 +27,18 @@ func main() {
 	db := flag.String("db", "orders.db", "postgres://user@host/name, mysql://user@host/name, or an SQLite file")
 	charges := flag.String("payments", "", "URL of the payment service; without one nothing is charged")
 	simulate := flag.Bool("simulate", false, `let requests carry "simulate"`)
+	share := flag.Bool("shared-commits", true, "let writes of concurrent requests commit together, where the database gains from it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *addr, *db, *charges, *simulate); err != nil {
+	if err := run(ctx, *addr, *db, *charges, *simulate, *share); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // run serves the shop until ctx ends.
-func run(ctx context.Context, addr, database, charges string, simulate bool) error {
-	db, err := store.Open(ctx, database)
+func run(ctx context.Context, addr, database, charges string, simulate, share bool) error {
+	db, err := store.Open(ctx, database, sqlledger.WithSharedCommits(share))
 	if err != nil {
 		return err
 	}

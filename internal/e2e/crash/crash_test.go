@@ -24,7 +24,7 @@ import (
 	"github.com/idemgen/idemgen/example/checkout"
 	"github.com/idemgen/idemgen/example/payments"
 	"github.com/idemgen/idemgen/internal/e2e/process"
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 )
 
 var (
@@ -59,14 +59,31 @@ func run(m *testing.M) int {
 type database struct {
 	name string
 	*sql.DB
+	// apart makes every write of the ledger a commit of its own.
+	apart bool
 }
 
+// Through database/sql only SQLite shares commits; PostgreSQL commits apart in
+// any case.
 var databases = map[string]func(t *testing.T) database{
-	"sqlite": func(t *testing.T) database {
-		file := filepath.Join(t.TempDir(), "checkout.db")
-		return database{file, open(t, "sqlite", file)}
+	"sqlite": newSQLite,
+	"sqlite-apart": func(t *testing.T) database {
+		db := newSQLite(t)
+		db.apart = true
+		return db
 	},
 	"postgres": newPostgres,
+}
+
+func newSQLite(t *testing.T) database {
+	file := filepath.Join(t.TempDir(), "checkout.db")
+	return database{name: file, DB: open(t, "sqlite", file)}
+}
+
+// start starts a server on the database.
+func (db database) start(t *testing.T, paid *payer, extra ...string) *process.Server {
+	t.Helper()
+	return process.Start(t, binary, append([]string{"-db", db.name, "-payments", paid.url, fmt.Sprintf("-shared-commits=%v", !db.apart)}, extra...)...)
 }
 
 var names atomic.Int64
@@ -76,7 +93,7 @@ func newPostgres(t *testing.T) database {
 	if err := postgres.Create(name); err != nil {
 		t.Fatal(err)
 	}
-	return database{"postgres://postgres@/" + name + "?host=" + url.QueryEscape(postgres.Socket()), open(t, "pgx", postgres.DSN(name))}
+	return database{name: "postgres://postgres@/" + name + "?host=" + url.QueryEscape(postgres.Socket()), DB: open(t, "pgx", postgres.DSN(name))}
 }
 
 func open(t *testing.T, driver, dsn string) *sql.DB {
@@ -195,12 +212,12 @@ func TestKilled(t *testing.T) {
 				t.Run(engine+"/"+mode.name+"/"+point, func(t *testing.T) {
 					t.Parallel()
 					db, paid := create(t), newPayer(t)
-					doomed := process.Start(t, binary, "-db", db.name, "-payments", paid.url, "-at", point)
+					doomed := db.start(t, paid, "-at", point)
 					if a := ask(doomed, mode.path, "k"); a.status != 0 {
 						t.Fatalf("the server lived to answer %d %s", a.status, a.body)
 					}
 					doomed.Kill() // it is dead, and now waited for
-					s := process.Start(t, binary, "-db", db.name, "-payments", paid.url)
+					s := db.start(t, paid)
 					a := settle(t, s, mode.path, "k")
 					// On a machine that stands still, a retry is taken over, too.
 					taken := want.generation == 2 && a.receipt.Generation > 2
@@ -230,10 +247,10 @@ func TestKilledDuringTheCommit(t *testing.T) {
 				delays := []time.Duration{0, 50 * time.Microsecond, 200 * time.Microsecond, time.Millisecond, 3 * time.Millisecond}
 				for _, delay := range delays {
 					db, paid := create(t), newPayer(t)
-					doomed := process.Start(t, binary, "-db", db.name, "-payments", paid.url, "-at", "during the commit", "-delay", delay.String())
+					doomed := db.start(t, paid, "-at", "during the commit", "-delay", delay.String())
 					first := ask(doomed, mode.path, "k")
 					doomed.Kill()
-					s := process.Start(t, binary, "-db", db.name, "-payments", paid.url)
+					s := db.start(t, paid)
 					a := settle(t, s, mode.path, "k")
 					if a.status != 201 || first.status == 201 && !bytes.Equal(first.body, a.body) {
 						t.Errorf("after %v the retry got %d %s, and the first answer was %d %s", delay, a.status, a.body, first.status, first.body)
@@ -273,12 +290,12 @@ func TestPausedOwner(t *testing.T) {
 		t.Run(mode.name, func(t *testing.T) {
 			t.Parallel()
 			db, paid := newPostgres(t), newPayer(t)
-			paused := process.Start(t, binary, "-db", db.name, "-payments", paid.url, "-at", "inside the effect", "-stop")
+			paused := db.start(t, paid, "-at", "inside the effect", "-stop")
 			told := make(chan answer, 1)
 			go func() { told <- ask(paused, mode.path, "k") }()
 			paused.AwaitStopped(t)
 			start := time.Now()
-			s := process.Start(t, binary, "-db", db.name, "-payments", paid.url)
+			s := db.start(t, paid)
 			a := settle(t, s, mode.path, "k")
 			t.Logf("the key was free again after %v, of a lease of 2s", time.Since(start))
 			if a.status != 201 || a.replayed {

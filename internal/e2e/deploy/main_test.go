@@ -13,7 +13,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/idemgen/idemgen/internal/e2e/process"
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 )
 
 var postgres *servers.Postgres

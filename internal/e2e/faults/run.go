@@ -7,18 +7,16 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	_ "modernc.org/sqlite"
 
 	"github.com/idemgen/idemgen/example/payments"
+	"github.com/idemgen/idemgen/prove/faults"
 )
 
 // Options say how to attack.
 type Options struct {
-	// For is how long the attacks go on. Afterwards everything is mended, each
-	// payment asked for once more, and all of it checked.
 	For  time.Duration
 	Seed uint64
 	// Clock runs some servers with a clock that jumps by an hour. They are
@@ -33,9 +31,7 @@ type Options struct {
 
 // Run attacks and checks. An error says that the suite itself did not work;
 // what it found is in the report.
-func Run(ctx context.Context, o Options) (*Report, error) {
-	began := time.Now()
-	r := newRecord(o.Seed)
+func Run(ctx context.Context, o Options) (*faults.Report, error) {
 	dir, err := os.MkdirTemp("", "faults-")
 	if err != nil {
 		return nil, err
@@ -51,99 +47,48 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		if err := buildAstray(ctx, astray); err != nil {
 			return nil, fmt.Errorf("move the clock of a server (leave it out by -clock=false): %w", err)
 		}
-	} else {
-		r.leaveOut("the clock of a server that jumps")
 	}
 	payer, err := startPayer(ctx, filepath.Join(dir, "payments.db"))
 	if err != nil {
 		return nil, err
 	}
 	defer payer.Close()
-	toPayer, err := newLine("tcp", payer.Listener.Addr().String())
+	toPayer, err := faults.NewLine("tcp", payer.Listener.Addr().String())
 	if err != nil {
 		return nil, err
 	}
-	defer toPayer.stop()
-	postgres, err := postgresSite(r, []string{binary, binary, astray}, toPayer)
+	defer toPayer.Stop()
+	postgres, err := faults.OpenDatabase("postgres", dir)
 	if err != nil {
 		return nil, err
 	}
-	defer postgres.stop()
-	sqlite, err := sqliteSite(r, dir, []string{binary, astray}, toPayer)
+	defer postgres.Close()
+	sqlite, err := faults.OpenDatabase("sqlite", dir)
 	if err != nil {
 		return nil, err
 	}
-	defer sqlite.stop()
-	sites := []*site{postgres, sqlite}
+	defer sqlite.Close()
+	targets := []*faults.Target{
+		target("postgres", postgres, []string{binary, binary, astray}, payer.db, toPayer),
+		// Handlers take turns.
+		target("sqlite", sqlite, []string{binary, astray}, payer.db, toPayer, "-linger", "2ms"),
+	}
 	if o.mistaken {
-		for _, s := range sites {
-			for _, n := range s.nodes {
-				n.args = append(n.args, "-mistaken")
+		for _, t := range targets {
+			for i := range t.Servers {
+				t.Servers[i] = append(t.Servers[i], "-mistaken")
 			}
 		}
 	}
-	if err := attackAll(ctx, o, sites); err != nil {
-		return nil, err
+	report, err := faults.Run(ctx, faults.Options{For: o.For, Seed: o.Seed}, targets...)
+	if report != nil && !o.Clock {
+		report.LeftOut = append(report.LeftOut, "the clock of a server that jumps")
 	}
-	charges, err := payer.Charges(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range sites {
-		s.checkCharges(charges)
-	}
-	r.report.Took = time.Since(began)
-	return &r.report, r.failure
-}
-
-// attackAll runs sites through attacks, rest and checks.
-func attackAll(ctx context.Context, o Options, sites []*site) error {
-	ctx, end := context.WithCancel(ctx)
-	var alive sync.WaitGroup
-	defer func() {
-		end()
-		alive.Wait()
-	}()
-	began := time.Now()
-	for _, s := range sites {
-		s.history = &history{keys: map[string][]*attempt{}}
-		s.fleet = newFleet(s, began, 16)
-		if err := s.start(ctx, &alive); err != nil {
-			return err
-		}
-	}
-	var all sync.WaitGroup
-	for i, s := range sites {
-		all.Go(func() { s.endure(ctx, o.For, o.Seed+uint64(i)<<32) })
-	}
-	all.Wait()
-	return nil
-}
-
-// endure is the whole course of a site.
-func (s *site) endure(ctx context.Context, d time.Duration, seed uint64) {
-	hard, over := context.WithTimeout(ctx, d)
-	defer over()
-	s.suffer(hard, seed)
-	if err := s.mend(); err != nil {
-		s.report.broken(err)
-		return
-	}
-	if err := s.await(ctx); err != nil {
-		s.report.broken(err)
-		return
-	}
-	s.fleet.calm = true
-	s.observe(ctx)
-	s.settle(ctx, seed)
-	s.observe(ctx)
-	s.checkStored(ctx)
-	s.check()
+	return report, err
 }
 
 // payer is the payment service.
 type payer struct {
-	*payments.Service
 	*httptest.Server
 	db *sql.DB
 }
@@ -159,7 +104,7 @@ func startPayer(ctx context.Context, file string) (*payer, error) {
 		db.Close()
 		return nil, err
 	}
-	return &payer{service, httptest.NewServer(service), db}, nil
+	return &payer{httptest.NewServer(service), db}, nil
 }
 
 func (p *payer) Close() {

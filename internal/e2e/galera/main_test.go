@@ -9,7 +9,7 @@ import (
 
 	"github.com/idemgen/idemgen/internal/e2e/mysql/emitted/ledger"
 	"github.com/idemgen/idemgen/internal/e2e/rig"
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 	"github.com/idemgen/idemgen/runtime"
 	"github.com/idemgen/idemgen/runtime/sqlledger"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/idemgen/idemgen/internal/e2e/process"
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 )
 
 // A seed gives the same numbers on both databases, and only clients that keep

@@ -134,9 +134,19 @@ func drain(rows driver.Rows) error {
 	return rows.Close()
 }
 
+// eachWay runs a test with shared commits and without.
+func eachWay(t *testing.T, test func(t *testing.T, shared sqlledger.Option)) {
+	t.Run("shared", func(t *testing.T) { test(t, sqlledger.WithSharedCommits(true)) })
+	t.Run("apart", func(t *testing.T) { test(t, sqlledger.WithSharedCommits(false)) })
+}
+
 // Each write stands although its answers were lost: once, which database/sql
 // sends again by itself, and more often, which the ledger does.
 func TestLostAnswers(t *testing.T) {
+	eachWay(t, lostAnswers)
+}
+
+func lostAnswers(t *testing.T, shared sqlledger.Option) {
 	const (
 		insert, update, remove = "INSERT INTO", "UPDATE", "DELETE"
 	)
@@ -145,7 +155,7 @@ func TestLostAnswers(t *testing.T) {
 		db := sql.OpenDB(lossy{onConnect{driver: driverOf(t, modernc), dsn: moderncDSN(filepath.Join(t.TempDir(), "ledger.db"))}, f})
 		s := &shop{T: t, db: harness.Own(t, db, 1).Writer}
 		var err error
-		if s.ledger, err = plain.Open(t.Context(), db); err != nil {
+		if s.ledger, err = plain.Open(t.Context(), db, shared); err != nil {
 			t.Fatal(err)
 		}
 		var retries []string
@@ -219,11 +229,15 @@ func TestLostAnswers(t *testing.T) {
 
 // A claim that another owner won stays lost, however often answers are lost.
 func TestLostAnswersOfALostClaim(t *testing.T) {
+	eachWay(t, lostAnswersOfALostClaim)
+}
+
+func lostAnswersOfALostClaim(t *testing.T, shared sqlledger.Option) {
 	f := &faults{}
 	db := sql.OpenDB(lossy{onConnect{driver: driverOf(t, modernc), dsn: moderncDSN(filepath.Join(t.TempDir(), "ledger.db"))}, f})
 	s := &shop{T: t, db: harness.Own(t, db, 1).Writer}
 	var err error
-	if s.ledger, err = plain.Open(t.Context(), db, sqlledger.WithReader(db)); err != nil {
+	if s.ledger, err = plain.Open(t.Context(), db, sqlledger.WithReader(db), shared); err != nil {
 		t.Fatal(err)
 	}
 	c := s.claim("k")

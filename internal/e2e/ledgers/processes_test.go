@@ -23,13 +23,14 @@ const (
 	claimerFile   = "IDEMGEN_CLAIMER_FILE"
 	claimerDriver = "IDEMGEN_CLAIMER_DRIVER"
 	claimerName   = "IDEMGEN_CLAIMER_NAME"
+	claimerShares = "IDEMGEN_CLAIMER_SHARES" // "true" where its writes share commits
 )
 
 const claimedKeys = 100
 
 func TestMain(m *testing.M) {
 	if file := os.Getenv(claimerFile); file != "" {
-		if err := claimAll(os.Getenv(claimerDriver), file, os.Getenv(claimerName)); err != nil {
+		if err := claimAll(os.Getenv(claimerDriver), file, os.Getenv(claimerName), os.Getenv(claimerShares) == "true"); err != nil {
 			fmt.Println("error:", err)
 			os.Exit(1)
 		}
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 
 // claimAll waits for its standard input to end, opens the ledger, creates its
 // schema and tries to claim and complete every key. It prints what it won.
-func claimAll(driverName, file, name string) error {
+func claimAll(driverName, file, name string, share bool) error {
 	fmt.Println("ready")
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
@@ -50,7 +51,7 @@ func claimAll(driverName, file, name string) error {
 		return err
 	}
 	ctx := context.Background()
-	ledger, err := plain.Open(ctx, db.Writer, sqlledger.WithReader(db.Reader))
+	ledger, err := plain.Open(ctx, db.Writer, sqlledger.WithReader(db.Reader), sqlledger.WithSharedCommits(share))
 	if err != nil {
 		return err
 	}
@@ -77,14 +78,15 @@ func claimAll(driverName, file, name string) error {
 }
 
 // Several processes start on one file that does not exist yet: all of them
-// create the schema, and each key has one winner.
+// create the schema, and each key has one winner, whether a process shares
+// commits or not.
 func TestProcesses(t *testing.T) {
 	for _, driverName := range []string{modernc, mattn} {
 		t.Run(driverName, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "ledger.db")
 			var claimers []*claimer
 			for i := range 6 {
-				claimers = append(claimers, startClaimer(t, driverName, file, fmt.Sprint("claimer ", i)))
+				claimers = append(claimers, startClaimer(t, driverName, file, fmt.Sprint("claimer ", i), i%2 == 0))
 			}
 			for _, c := range claimers {
 				if line := c.line(); line != "ready" {
@@ -134,14 +136,14 @@ type claimer struct {
 	out     *bufio.Scanner
 }
 
-func startClaimer(t *testing.T, driverName, file, name string) *claimer {
+func startClaimer(t *testing.T, driverName, file, name string, share bool) *claimer {
 	t.Helper()
 	binary, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	command := exec.Command(binary)
-	command.Env = append(os.Environ(), claimerFile+"="+file, claimerDriver+"="+driverName, claimerName+"="+name)
+	command.Env = append(os.Environ(), claimerFile+"="+file, claimerDriver+"="+driverName, claimerName+"="+name, fmt.Sprintf("%s=%v", claimerShares, share))
 	in, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -22,19 +22,22 @@ type shop struct {
 	db     *sql.DB
 }
 
-// everyDriver runs a test on a new file through each driver of this package.
+// everyDriver runs a test on a new file through each driver of this package,
+// with shared commits and without.
 func everyDriver(t *testing.T, test func(*shop)) {
 	for _, driverName := range []string{modernc, mattn} {
 		t.Run(driverName, func(t *testing.T) {
-			p := harness.File(t, driverName, filepath.Join(t.TempDir(), "ledger.db"))
-			ledger, err := plain.Open(t.Context(), p.Writer, sqlledger.WithReader(p.Reader))
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := &shop{t, ledger, p.Writer}
-			s.exec("CREATE TABLE customers (id INTEGER PRIMARY KEY)")
-			s.exec("CREATE TABLE orders (id INTEGER PRIMARY KEY, customer INTEGER REFERENCES customers (id) DEFERRABLE INITIALLY DEFERRED)")
-			test(s)
+			eachWay(t, func(t *testing.T, shared sqlledger.Option) {
+				p := harness.File(t, driverName, filepath.Join(t.TempDir(), "ledger.db"))
+				ledger, err := plain.Open(t.Context(), p.Writer, sqlledger.WithReader(p.Reader), shared)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := &shop{t, ledger, p.Writer}
+				s.exec("CREATE TABLE customers (id INTEGER PRIMARY KEY)")
+				s.exec("CREATE TABLE orders (id INTEGER PRIMARY KEY, customer INTEGER REFERENCES customers (id) DEFERRABLE INITIALLY DEFERRED)")
+				test(s)
+			})
 		})
 	}
 }
@@ -200,49 +203,53 @@ func TestInterruptedWrite(t *testing.T) {
 func TestLockThatDoesNotCome(t *testing.T) {
 	for _, driverName := range []string{modernc, mattn} {
 		t.Run(driverName, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "ledger.db")
-			p := harness.File(t, driverName, file)
-			if _, err := plain.Open(t.Context(), p.Writer); err != nil {
-				t.Fatal(err)
-			}
-			other := harness.File(t, driverName, file)
-			// mattn/go-sqlite3 sits out SQLite's own wait, whatever its context says.
-			if _, err := other.Writer.Exec("PRAGMA busy_timeout = 10"); err != nil {
-				t.Fatal(err)
-			}
-			// The short limit is for calls that must run into it, and for no others.
-			patient, err := plain.Open(t.Context(), other.Writer, sqlledger.WithReader(other.Reader))
-			if err != nil {
-				t.Fatal(err)
-			}
-			ledger, err := plain.Open(t.Context(), other.Writer, sqlledger.WithReader(other.Reader), sqlledger.WithTimeLimit(500*time.Millisecond))
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := &shop{t, patient, p.Writer}
-			c := s.claim("k")
-			if _, won, err := patient.Insert(t.Context(), c); err != nil || !won {
-				t.Fatal(won, err)
-			}
-			s.exec("BEGIN IMMEDIATE")
-			if _, won, err := ledger.Insert(t.Context(), s.claim("l")); won || !errors.Is(err, runtime.ErrUnavailable) {
-				t.Errorf("Insert of a locked file = %v, %v; want ErrUnavailable", won, err)
-			}
-			if stands, err := ledger.Complete(t.Context(), answerOf(c)); stands || !errors.Is(err, runtime.ErrUnavailable) {
-				t.Errorf("Complete in a locked file = %v, %v; want ErrUnavailable", stands, err)
-			}
-			if tx, held, err := ledger.Begin(t.Context(), fenceOf(c), c.Lease); held || !errors.Is(err, runtime.ErrUnavailable) {
-				t.Errorf("Begin in a locked file = %v, %v, %v; want ErrUnavailable", tx, held, err)
-			}
-			s.wantPending(c)
-			if n, err := patient.Sweep(t.Context(), 10); n != 0 || err != nil {
-				t.Errorf("a sweep of nothing in a locked file = %d, %v; want no write, and so no wait", n, err)
-			}
-			s.exec("ROLLBACK")
-			if stands, err := patient.Complete(t.Context(), answerOf(c)); !stands || err != nil {
-				t.Errorf("Complete after the lock = %v, %v", stands, err)
-			}
+			eachWay(t, func(t *testing.T, shared sqlledger.Option) { lockThatDoesNotCome(t, driverName, shared) })
 		})
+	}
+}
+
+func lockThatDoesNotCome(t *testing.T, driverName string, shared sqlledger.Option) {
+	file := filepath.Join(t.TempDir(), "ledger.db")
+	p := harness.File(t, driverName, file)
+	if _, err := plain.Open(t.Context(), p.Writer); err != nil {
+		t.Fatal(err)
+	}
+	other := harness.File(t, driverName, file)
+	// mattn/go-sqlite3 sits out SQLite's own wait, whatever its context says.
+	if _, err := other.Writer.Exec("PRAGMA busy_timeout = 10"); err != nil {
+		t.Fatal(err)
+	}
+	// The short limit is for calls that must run into it, and for no others.
+	patient, err := plain.Open(t.Context(), other.Writer, sqlledger.WithReader(other.Reader), shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := plain.Open(t.Context(), other.Writer, sqlledger.WithReader(other.Reader), shared, sqlledger.WithTimeLimit(500*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &shop{t, patient, p.Writer}
+	c := s.claim("k")
+	if _, won, err := patient.Insert(t.Context(), c); err != nil || !won {
+		t.Fatal(won, err)
+	}
+	s.exec("BEGIN IMMEDIATE")
+	if _, won, err := ledger.Insert(t.Context(), s.claim("l")); won || !errors.Is(err, runtime.ErrUnavailable) {
+		t.Errorf("Insert of a locked file = %v, %v; want ErrUnavailable", won, err)
+	}
+	if stands, err := ledger.Complete(t.Context(), answerOf(c)); stands || !errors.Is(err, runtime.ErrUnavailable) {
+		t.Errorf("Complete in a locked file = %v, %v; want ErrUnavailable", stands, err)
+	}
+	if tx, held, err := ledger.Begin(t.Context(), fenceOf(c), c.Lease); held || !errors.Is(err, runtime.ErrUnavailable) {
+		t.Errorf("Begin in a locked file = %v, %v, %v; want ErrUnavailable", tx, held, err)
+	}
+	s.wantPending(c)
+	if n, err := patient.Sweep(t.Context(), 10); n != 0 || err != nil {
+		t.Errorf("a sweep of nothing in a locked file = %d, %v; want no write, and so no wait", n, err)
+	}
+	s.exec("ROLLBACK")
+	if stands, err := patient.Complete(t.Context(), answerOf(c)); !stands || err != nil {
+		t.Errorf("Complete after the lock = %v, %v", stands, err)
 	}
 }
 

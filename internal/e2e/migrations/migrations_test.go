@@ -21,7 +21,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/idemgen/idemgen/example/store"
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 	"github.com/idemgen/idemgen/queries"
 	"github.com/idemgen/idemgen/runtime/sqlledger"
 )

@@ -23,7 +23,7 @@ import (
 	"github.com/idemgen/idemgen/example/checkout"
 	"github.com/idemgen/idemgen/example/payments"
 	"github.com/idemgen/idemgen/example/store"
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 	"github.com/idemgen/idemgen/runtime"
 	"github.com/idemgen/idemgen/runtime/sqlledger"
 )
@@ -42,19 +42,31 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-var databases = map[string]func(t *testing.T) string{
-	"sqlite":   func(t *testing.T) string { return filepath.Join(t.TempDir(), "checkout.db") },
-	"postgres": newPostgres,
+// database is an empty database.
+type database struct {
+	name string
+	// apart makes every write of the ledger a commit of its own.
+	apart bool
 }
+
+// Through database/sql only SQLite shares commits; PostgreSQL commits apart in
+// any case.
+var databases = map[string]func(t *testing.T) database{
+	"sqlite":       func(t *testing.T) database { return database{name: newFile(t)} },
+	"sqlite-apart": func(t *testing.T) database { return database{name: newFile(t), apart: true} },
+	"postgres":     newPostgres,
+}
+
+func newFile(t *testing.T) string { return filepath.Join(t.TempDir(), "checkout.db") }
 
 var names atomic.Int64
 
-func newPostgres(t *testing.T) string {
+func newPostgres(t *testing.T) database {
 	name := fmt.Sprintf("modes_%d", names.Add(1))
 	if err := postgres.Create(name); err != nil {
 		t.Fatal(err)
 	}
-	return "postgres://postgres@/" + name + "?host=" + url.QueryEscape(postgres.Socket())
+	return database{name: "postgres://postgres@/" + name + "?host=" + url.QueryEscape(postgres.Socket())}
 }
 
 // modes are the paths of the checkout and how many rows their effect has.
@@ -87,9 +99,9 @@ type rig struct {
 	inside func(reference string)
 }
 
-func newRig(t *testing.T, name string) *rig {
+func newRig(t *testing.T, d database) *rig {
 	t.Helper()
-	s, err := store.Open(t.Context(), name)
+	s, err := store.Open(t.Context(), d.name, sqlledger.WithSharedCommits(!d.apart))
 	if err != nil {
 		t.Fatal(err)
 	}

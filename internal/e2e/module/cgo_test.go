@@ -36,7 +36,7 @@ func TestWithoutCgo(t *testing.T) {
 	root.run(t, "go", "build", "-o", bin, "./...")
 	example := root.in("example")
 	example.run(t, "go", "build", "-o", bin, "./...")
-	for _, folder := range []string{".", "example", "internal/e2e", "bench"} {
+	for _, folder := range []string{".", "example", "prove", "internal/e2e", "bench"} {
 		root.in(folder).run(t, "go", "vet", "./...")
 	}
 

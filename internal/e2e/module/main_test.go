@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	// A build fetches no modules that only another platform needs, and
 	// vendoring looks at those, too. Here is the one place that may ask the
 	// network; without one, the module cache may have them all the same.
-	for _, folder := range []string{"../../..", "../../../example"} {
+	for _, folder := range []string{"../../..", "../../../example", "../../../prove"} {
 		_, _ = process.Try(folder, process.Env(), "go", "mod", "download")
 	}
 	if out, err := process.Try("../../..", process.Env(), "go", "build", "-o", idemgen, "./cmd/idemgen"); err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // proxy is a Go module proxy on which this work tree is the release v0.1.0 of
-// idemgen. The other modules come from the machine's module cache.
+// idemgen and of the command prove. The other modules come from the machine's module cache.
 type proxy struct {
 	release map[string][]byte // by path
 	cache   string
@@ -34,16 +34,17 @@ func published(t *testing.T) module {
 	for _, r := range (module{filepath.Join(root, "example"), m.env}).requirements(t) {
 		p.pinned[r.Path] = r.Version
 	}
-	goMod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	const version = "v0.1.0"
-	p.release = map[string][]byte{
-		"/" + idemgenPath + "/@v/list":                 []byte(version + "\n"),
-		"/" + idemgenPath + "/@v/" + version + ".info": info(version),
-		"/" + idemgenPath + "/@v/" + version + ".mod":  goMod,
-		"/" + idemgenPath + "/@v/" + version + ".zip":  zipped(t, root, idemgenPath+"@"+version),
+	p.release = map[string][]byte{}
+	for path, folder := range map[string]string{idemgenPath: root, idemgenPath + "/prove": filepath.Join(root, "prove")} {
+		goMod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.release["/"+path+"/@v/list"] = []byte(version + "\n")
+		p.release["/"+path+"/@v/"+version+".info"] = info(version)
+		p.release["/"+path+"/@v/"+version+".mod"] = goMod
+		p.release["/"+path+"/@v/"+version+".zip"] = zipped(t, folder, path+"@"+version)
 	}
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/idemgen/idemgen/internal/e2e/mysql/emitted/ledger"
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 	"github.com/idemgen/idemgen/runtime"
 	"github.com/idemgen/idemgen/runtime/sqlledger"
 )

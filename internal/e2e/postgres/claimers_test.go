@@ -18,18 +18,15 @@ import (
 // isolations are the levels that a session may have by default.
 var isolations = []string{"read committed", "repeatable read", "serializable"}
 
-// eachIsolation runs a test through both drivers at each level, and through pgx
-// with a commit for every write.
+// eachIsolation runs a test at each level.
 func eachIsolation(t *testing.T, test func(t *testing.T, d driver, database string)) {
-	levels := func(t *testing.T, d driver) {
+	each(t, func(t *testing.T, d driver) {
 		for _, isolation := range isolations {
 			t.Run(isolation, func(t *testing.T) {
 				test(t, d, create(t, "default_transaction_isolation TO '"+isolation+"'"))
 			})
 		}
-	}
-	each(t, levels)
-	t.Run(apart.name, func(t *testing.T) { levels(t, apart) })
+	})
 }
 
 func TestManyClientsOfAFreshKey(t *testing.T) {

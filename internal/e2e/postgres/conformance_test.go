@@ -3,7 +3,7 @@ package postgres_test
 import (
 	"testing"
 
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 )
 
 // settings are what a user's database, role or pool may be set to.
@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 				beside := openSQL(t, server.DSN(database), 2)
 				d.conformance(t, server.DSN(database, s.words...), s.connections, beside)
 			}
-			each(t, conforms)
+			eachDriver(t, conforms)
 			if s.name == "Defaults" {
 				t.Run(apart.name, func(t *testing.T) { conforms(t, apart) })
 			}
@@ -50,7 +50,7 @@ func TestConformanceBehindPgBouncer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pooler.Stop)
-	each(t, func(t *testing.T, d driver) {
+	eachDriver(t, func(t *testing.T, d driver) {
 		for _, mode := range []string{"cache_statement", "exec", "simple_protocol"} {
 			if d.name == "sql" && mode == "cache_statement" {
 				continue

@@ -35,7 +35,7 @@ func TestConformanceInADaylightSavingFold(t *testing.T) {
 			if passes++; !same {
 				off++
 			}
-			each(t, func(t *testing.T, d driver) {
+			eachDriver(t, func(t *testing.T, d driver) {
 				database := create(t, set)
 				d.conformance(t, server.DSN(database), 0, openSQL(t, server.DSN(database), 2))
 			})

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/idemgen/idemgen/internal/e2e/rig"
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 	"github.com/idemgen/idemgen/runtime"
 )
 

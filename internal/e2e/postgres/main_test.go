@@ -17,7 +17,7 @@ import (
 
 	"github.com/idemgen/idemgen/internal/e2e/postgres/emitted/native"
 	"github.com/idemgen/idemgen/internal/e2e/postgres/emitted/standard"
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 	"github.com/idemgen/idemgen/runtime"
 	"github.com/idemgen/idemgen/runtime/ledgertest"
 	"github.com/idemgen/idemgen/runtime/pgxledger"
@@ -117,8 +117,15 @@ func throughPGX(name string, opts ...pgxledger.Option) driver {
 // apart is pgx with a commit for every write.
 var apart = throughPGX("pgx-apart", pgxledger.WithSharedCommits(false))
 
-// each runs a test through both drivers.
+// each runs a test through both drivers, and through pgx with a commit for every
+// write. Through database/sql every write has its own in any case.
 func each(t *testing.T, test func(t *testing.T, d driver)) {
+	eachDriver(t, test)
+	t.Run(apart.name, func(t *testing.T) { test(t, apart) })
+}
+
+// eachDriver runs a test through both drivers as they are by default.
+func eachDriver(t *testing.T, test func(t *testing.T, d driver)) {
 	for _, d := range drivers {
 		t.Run(d.name, func(t *testing.T) { test(t, d) })
 	}

@@ -12,7 +12,7 @@ import (
 
 // Many processes start at once on an empty database.
 func TestSchemaIsCreatedOnce(t *testing.T) {
-	each(t, func(t *testing.T, d driver) {
+	eachDriver(t, func(t *testing.T, d driver) {
 		const starts = 16
 		dsn := server.DSN(create(t))
 		ledgers := make([]ledger, starts)
@@ -73,7 +73,7 @@ func TestSchemaIsChecked(t *testing.T) {
 
 // A start waits for no writer: a schema that stands is only read.
 func TestStartBesideAWriter(t *testing.T) {
-	each(t, func(t *testing.T, d driver) {
+	eachDriver(t, func(t *testing.T, d driver) {
 		dsn := server.DSN(create(t))
 		l := d.open(t, dsn, 0)
 		f := rig.Insert(t, l, "k")

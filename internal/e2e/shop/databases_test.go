@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/internal/e2e/process"
+	"github.com/idemgen/idemgen/prove/servers"
 )
 
 // The servers live as long as the tests.
@@ -21,24 +22,41 @@ var (
 type database struct {
 	name   string
 	create func(t *testing.T) string
+	// apart makes every write a commit of its own.
+	apart bool
 }
 
+// Through database/sql only SQLite shares commits; the servers commit apart in
+// any case.
 var databases = []database{
-	{"sqlite", func(t *testing.T) string { return filepath.Join(t.TempDir(), "orders.db") }},
-	{"postgres", func(t *testing.T) string {
+	sqliteShared, sqliteApart,
+	{name: "postgres", create: func(t *testing.T) string {
 		name := newName()
 		if err := postgres.Create(name); err != nil {
 			t.Fatal(err)
 		}
 		return "postgres://postgres@/" + name + "?host=" + url.QueryEscape(postgres.Socket())
 	}},
-	{"mysql", func(t *testing.T) string {
+	{name: "mysql", create: func(t *testing.T) string {
 		name := newName()
 		if err := mariadb.Create(name); err != nil {
 			t.Fatal(err)
 		}
 		return "mysql://root@/" + name + "?socket=" + url.QueryEscape(mariadb.Socket())
 	}},
+}
+
+var (
+	sqliteShared = database{name: "sqlite", create: newFile}
+	sqliteApart  = database{name: "sqlite-apart", create: newFile, apart: true}
+)
+
+func newFile(t *testing.T) string { return filepath.Join(t.TempDir(), "orders.db") }
+
+// start starts the shop on a database of this kind.
+func (d database) start(t *testing.T, db string, extra ...string) *process.Server {
+	t.Helper()
+	return process.Start(t, binary, append([]string{"-addr", "127.0.0.1:0", "-db", db, "-simulate", fmt.Sprintf("-shared-commits=%v", !d.apart)}, extra...)...)
 }
 
 var names atomic.Int64

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -19,14 +18,23 @@ import (
 // The server is killed at twenty random moments under load and started again
 // on the same file each time. Afterwards every key is retried to its end.
 func TestKillAtRandomMoments(t *testing.T) {
+	for _, d := range []database{sqliteShared, sqliteApart} {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			killAtRandomMoments(t, d)
+		})
+	}
+}
+
+func killAtRandomMoments(t *testing.T, d database) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	file := filepath.Join(t.TempDir(), "orders.db")
+	file := d.create(t)
 	l := &load{answers: map[string]answer{}}
 	const rounds = 20
 	for round := range rounds {
-		s := start(t, file)
+		s := d.start(t, file)
 		l.run(s, round, 1+random.IntN(60))
 		db := open(t, file)
 		wantIntegrity(t, db)
@@ -34,7 +42,7 @@ func TestKillAtRandomMoments(t *testing.T) {
 		db.Close()
 	}
 
-	s := start(t, file)
+	s := d.start(t, file)
 	for _, c := range l.calls {
 		before, answered := l.answers[c.key]
 		after := c.settle(t, s)

@@ -15,11 +15,11 @@ func TestOrdersAreChargedOnce(t *testing.T) {
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
 			db, sku := d.create(t), "sku of "+d.name
-			s := start(t, db, "-payments", paid.URL)
+			s := d.start(t, db, "-payments", paid.URL)
 			order := create("k "+sku, `{"sku":"`+sku+`","qty":2}`)
 			first := order.want(t, s, 201, "")
 			s.Kill()
-			s = start(t, db, "-payments", paid.URL)
+			s = d.start(t, db, "-payments", paid.URL)
 			wantSame(t, first, order.want(t, s, 201, ""))
 			wantCharges(t, paid, sku, 1, 500)
 			create("l "+sku, `{"sku":"`+sku+`","qty":2}`).want(t, s, 201, "")

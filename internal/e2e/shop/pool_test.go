@@ -13,6 +13,7 @@ import (
 
 	"github.com/idemgen/idemgen/example/orders"
 	"github.com/idemgen/idemgen/example/store"
+	"github.com/idemgen/idemgen/runtime/sqlledger"
 )
 
 // A handler that uses the pool that its ledger uses, and the pool has one
@@ -21,7 +22,7 @@ import (
 func TestPoolOfOneConnection(t *testing.T) {
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
-			s, err := store.Open(t.Context(), d.create(t))
+			s, err := store.Open(t.Context(), d.create(t), sqlledger.WithSharedCommits(!d.apart))
 			if err != nil {
 				t.Fatal(err)
 			}

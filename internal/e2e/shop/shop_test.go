@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/idemgen/idemgen/internal/e2e/process"
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 )
 
 // binary is the example, and paying its payment service, built once.
@@ -50,11 +50,6 @@ func run(m *testing.M) int {
 	}
 	defer mariadb.Stop()
 	return m.Run()
-}
-
-func start(t *testing.T, db string, extra ...string) *process.Server {
-	t.Helper()
-	return process.Start(t, binary, append([]string{"-addr", "127.0.0.1:0", "-db", db, "-simulate"}, extra...)...)
 }
 
 // call is one request of alice's.

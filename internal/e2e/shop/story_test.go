@@ -29,7 +29,7 @@ func TestStories(t *testing.T) {
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
 			for name, story := range stories {
-				t.Run(name, func(t *testing.T) { story(t, start(t, d.create(t))) })
+				t.Run(name, func(t *testing.T) { story(t, d.start(t, d.create(t))) })
 			}
 		})
 	}

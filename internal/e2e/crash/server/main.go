@@ -17,6 +17,7 @@ import (
 	"github.com/idemgen/idemgen/example/payments"
 	"github.com/idemgen/idemgen/example/store"
 	"github.com/idemgen/idemgen/runtime"
+	"github.com/idemgen/idemgen/runtime/sqlledger"
 )
 
 func main() {
@@ -25,18 +26,19 @@ func main() {
 	point := flag.String("at", "", "where the signal is sent")
 	stop := flag.Bool("stop", false, "send SIGSTOP instead of SIGKILL")
 	delay := flag.Duration("delay", 0, "how long after the start of a commit the signal is sent")
+	share := flag.Bool("shared-commits", true, "let writes of concurrent requests commit together")
 	flag.Parse()
 	f := &fate{point: *point, signal: syscall.SIGKILL, delay: *delay}
 	if *stop {
 		f.signal = syscall.SIGSTOP
 	}
-	if err := run(context.Background(), *db, *paid, f); err != nil {
+	if err := run(context.Background(), *db, *paid, *share, f); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, db, paid string, f *fate) error {
-	s, err := store.Open(ctx, db)
+func run(ctx context.Context, db, paid string, share bool, f *fate) error {
+	s, err := store.Open(ctx, db, sqlledger.WithSharedCommits(share))
 	if err != nil {
 		return err
 	}

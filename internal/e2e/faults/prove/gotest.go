@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/idemgen/idemgen/internal/e2e/faults"
+	"github.com/idemgen/idemgen/prove/faults"
 )
 
 // simulate plays random worlds of the engine against a model of the ledger, and

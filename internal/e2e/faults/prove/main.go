@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -49,11 +48,7 @@ func main() {
 	}
 	report.Print(os.Stdout)
 	if *file != "" {
-		text, err := json.MarshalIndent(report, "", "\t")
-		if err == nil {
-			err = os.WriteFile(*file, text, 0o644)
-		}
-		if err != nil {
+		if err := report.Write(*file); err != nil {
 			fmt.Fprintln(os.Stderr, "prove:", err)
 			os.Exit(2)
 		}

@@ -24,18 +24,19 @@ import (
 )
 
 func main() {
+	addr := flag.String("addr", "127.0.0.1:0", "address to listen on")
 	db := flag.String("db", "", "postgres://user@host/name, or an SQLite file")
 	paid := flag.String("payments", "", "URL of the payment service")
 	connections := flag.Int("connections", 0, "how many connections to open at most; 0 leaves the example's number")
 	linger := flag.Duration("linger", 10*time.Millisecond, "how long a handler takes, about")
 	mistaken := flag.Bool("mistaken", false, "make mistakes, for the checker to find")
 	flag.Parse()
-	if err := run(context.Background(), *db, *paid, *connections, *linger, *mistaken); err != nil {
+	if err := run(context.Background(), *addr, *db, *paid, *connections, *linger, *mistaken); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, db, paid string, connections int, linger time.Duration, mistaken bool) error {
+func run(ctx context.Context, addr, db, paid string, connections int, linger time.Duration, mistaken bool) error {
 	s, err := store.Open(ctx, db)
 	if err != nil {
 		return err
@@ -61,11 +62,10 @@ func run(ctx context.Context, db, paid string, connections int, linger time.Dura
 	mux.HandleFunc("GET /pool", func(w http.ResponseWriter, _ *http.Request) {
 		json.NewEncoder(w).Encode(s.Writer.Stats())
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("listening on http://%s\n", listener.Addr())
 	return (&http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}).Serve(listener)
 }
 
@@ -78,9 +78,9 @@ func account(r *http.Request) (string, error) {
 
 // observe prints events, unbuffered: a kill loses none that happened.
 func observe(_ context.Context, e runtime.Event) {
-	fmt.Println("event", e.Kind)
+	fmt.Println("prove: event", e.Kind)
 	if e.Err != nil && strings.Contains(e.Err.Error(), "disk is full") {
-		fmt.Println("event disk_full")
+		fmt.Println("prove: event disk_full")
 	}
 }
 
@@ -91,7 +91,7 @@ type ledger struct{ *sqlledger.Ledger }
 func (l *ledger) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
 	stands, err := l.Ledger.Complete(ctx, c)
 	if err != nil || !stands {
-		fmt.Printf("unstored %d %s/%s\n", c.Generation, c.Principal, c.Key)
+		fmt.Printf("prove: unstored %d %s/%s\n", c.Generation, c.Principal, c.Key)
 	}
 	return stands, err
 }
@@ -134,8 +134,8 @@ func (s *slow) book(ctx context.Context, tx *sql.Tx, in checkout.Payment, amount
 // begin prints that a handler runs, and the function that it returns that it
 // has ended.
 func begin() (end func()) {
-	fmt.Println("begin")
-	return func() { fmt.Println("end") }
+	fmt.Println("prove: begin")
+	return func() { fmt.Println("prove: end") }
 }
 
 // wait takes a moment, and now and then a long one.

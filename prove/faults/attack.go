@@ -2,10 +2,7 @@ package faults
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"sync"
 	"time"
 )
@@ -49,68 +46,59 @@ func (s *site) pauseServer(ctx context.Context, random *rand.Rand) {
 		return
 	}
 	defer n.attacked.Unlock()
-	owners, ok := n.pause(ctx, 2100*time.Millisecond+time.Duration(random.Int64N(int64(1500*time.Millisecond))))
+	what, stood, ok := n.pause(ctx, s.target.Lease+100*time.Millisecond+time.Duration(random.Int64N(int64(1500*time.Millisecond))))
 	if ok {
 		s.attacked("servers paused past the lease", 1)
-		s.attacked("owners paused past the lease", owners)
+		s.attacked(what+" paused past the lease", stood)
 	}
 }
 
 // crowd is how many clients come at once to a server with few connections.
 const crowd = 30
 
-// exhaustPool starts a server again with one or two connections to its
-// database, and sends it a crowd.
+// exhaustPool sends a server a crowd, and where it is known how, it starts it
+// again with few connections to its database before.
 func (s *site) exhaustPool(ctx context.Context, random *rand.Rand) {
 	n := s.anyNode(random)
 	if n == nil {
 		return
 	}
 	defer n.attacked.Unlock()
-	if !n.kill("-connections", fmt.Sprint(1+random.IntN(2))) {
-		return
+	if s.target.Squeeze != nil {
+		if !n.kill(s.target.Squeeze(random)...) {
+			return
+		}
+		s.attacked("servers killed", 1)
 	}
-	s.attacked("servers killed", 1)
 	starting, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if n.await(starting) != nil {
 		return
 	}
-	address := n.address()
 	var all sync.WaitGroup
 	for range crowd {
-		own, p := rand.New(rand.NewPCG(random.Uint64(), random.Uint64())), s.fleet.invent(random)
+		own := rand.New(rand.NewPCG(random.Uint64(), random.Uint64()))
 		all.Go(func() {
-			s.fleet.ask(ctx, own, address, s.fleet.clients.next(), p)
+			if p, ok := s.fleet.invent(ctx, own); ok {
+				s.fleet.ask(ctx, own, n, s.fleet.clients.next(), p)
+			}
 		})
 	}
 	all.Wait()
+	if s.target.Squeeze == nil {
+		s.attacked("crowds at one server", 1)
+		return
+	}
 	s.attacked("pools exhausted", 1)
-	s.attacked("waits for a connection of an exhausted pool", waits(ctx, address))
-}
-
-// waits is how often a server had to wait for a connection.
-func waits(ctx context.Context, address string) int {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/pool", nil)
-	if err != nil {
-		return 0
+	if s.target.Waits != nil {
+		s.attacked("waits for a connection of an exhausted pool", s.target.Waits(ctx, n.address()))
 	}
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return 0
-	}
-	defer response.Body.Close()
-	var stats struct{ WaitCount int }
-	json.NewDecoder(response.Body).Decode(&stats)
-	return stats.WaitCount
 }
 
 // harmLine harms the way to something for a while. Lives change when
 // connections may have ended with a process, which do not count; without it
 // none do.
-func (s *site) harmLine(ctx context.Context, random *rand.Rand, l *line, to string, lives func() int64) {
+func (s *site) harmLine(ctx context.Context, random *rand.Rand, l *Line, to string, lives func() int64) {
 	h := harms[random.IntN(len(harms))]
 	if !l.busy.TryLock() {
 		return
@@ -132,16 +120,16 @@ func (s *site) harmLine(ctx context.Context, random *rand.Rand, l *line, to stri
 }
 
 // harmCommits cuts connections around a few COMMITs.
-func (s *site) harmCommits(ctx context.Context, random *rand.Rand, l *line) {
+func (s *site) harmCommits(ctx context.Context, random *rand.Rand, l *Line) {
 	place := commits[random.IntN(len(commits))]
 	if !l.busy.TryLock() {
 		return
 	}
 	defer l.busy.Unlock()
-	place.arm(l.around, "commit", 1+random.IntN(16))
+	place.arm(l.around, s.target.Database.Commit, 1+random.IntN(16))
 	sleep(ctx, time.Duration(random.Int64N(int64(time.Second))))
 	cut := l.around.Broken()
-	place.arm(l.around, "commit", 0)
+	place.arm(l.around, s.target.Database.Commit, 0)
 	s.attacked("connections cut", cut)
 	s.attacked("connections cut "+place.name+" a commit", cut)
 }

@@ -1,30 +1,28 @@
 package faults
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
-
-	"github.com/idemgen/idemgen/example/checkout"
 )
 
 // fleet are the clients of the servers of one site.
 type fleet struct {
-	site    *site
-	began   time.Time
-	workers int
-	calm    bool // nobody hangs up
+	site  *site
+	began time.Time
+	calm  bool   // nobody hangs up
+	run   string // in all keys, so that a database may be used again
+	base  int64  // below all numbers, for the same reason
 
 	http    *http.Client
 	clients counter
-	paid    counter
+	made    counter
 }
 
 // counter hands out numbers.
@@ -40,8 +38,8 @@ func (c *counter) next() int {
 	return c.n
 }
 
-func newFleet(s *site, began time.Time, workers int) *fleet {
-	return &fleet{site: s, began: began, workers: workers, http: &http.Client{
+func newFleet(s *site, began time.Time) *fleet {
+	return &fleet{site: s, began: began, run: strconv.FormatInt(began.UnixMilli(), 36), calm: true, base: began.Unix() % 1_000_000 * 1000, http: &http.Client{
 		Transport: &http.Transport{MaxIdleConnsPerHost: 64},
 	}}
 }
@@ -49,7 +47,7 @@ func newFleet(s *site, began time.Time, workers int) *fleet {
 // work pays until ctx ends.
 func (f *fleet) work(ctx context.Context, seed uint64) {
 	var all sync.WaitGroup
-	for worker := range f.workers {
+	for worker := range f.site.target.Clients {
 		random := rand.New(rand.NewPCG(seed, uint64(worker)))
 		all.Go(func() {
 			var done []payment
@@ -68,7 +66,10 @@ func (f *fleet) errand(ctx context.Context, random *rand.Rand, before []payment)
 		f.pay(ctx, random, before[random.IntN(len(before))])
 		return nil
 	}
-	p := f.invent(random)
+	p, ok := f.invent(ctx, random)
+	if !ok {
+		return nil
+	}
 	if random.IntN(6) > 0 {
 		f.pay(ctx, random, p)
 		return []payment{p}
@@ -77,8 +78,8 @@ func (f *fleet) errand(ctx context.Context, random *rand.Rand, before []payment)
 	var all sync.WaitGroup
 	for i := range 2 + random.IntN(4) {
 		own, dice := p, rand.New(rand.NewPCG(random.Uint64(), random.Uint64()))
-		if i == 1 && random.IntN(2) == 0 {
-			own.cents++
+		if i == 1 && random.IntN(2) == 0 && p.request.differs() {
+			own.amount++
 			made = append(made, own)
 		}
 		all.Go(func() { f.pay(ctx, dice, own) })
@@ -87,23 +88,59 @@ func (f *fleet) errand(ctx context.Context, random *rand.Rand, before []payment)
 	return made
 }
 
-// invent makes up a payment. Accounts share the texts of their keys, which
-// must not matter.
-func (f *fleet) invent(random *rand.Rand) payment {
-	n := f.paid.next()
-	m := modes[n/2%len(modes)]
-	return payment{
-		mode:    m,
-		account: []string{"alice", "bob"}[n%2],
-		key:     fmt.Sprint(f.site.name, "-", m.name, "-", n/2),
-		cents:   1 + random.Int64N(100_000),
+// invent makes up a payment, and prepares it; that fails when ctx ends.
+// Principals share the texts of their keys, which must not matter.
+func (f *fleet) invent(ctx context.Context, random *rand.Rand) (payment, bool) {
+	t := f.site.target
+	n := f.made.next()
+	key, principal := n/len(t.Principals), n%len(t.Principals)
+	r := t.Requests[key%len(t.Requests)]
+	p := f.name(r, strconv.Itoa(key), principal, int64(n))
+	p.amount = 1 + random.Int64N(100_000)
+	for f.prepare(ctx, p) != nil {
+		if !sleep(ctx, 100*time.Millisecond) {
+			return p, false
+		}
 	}
+	f.site.history.expect(p)
+	return p, true
+}
+
+// first is a payment that nobody else makes, with a key that no two principals
+// share.
+func (f *fleet) first(ctx context.Context, r *Request, principal int) (payment, error) {
+	p := f.name(r, fmt.Sprint("first", principal), principal, int64(f.made.next()))
+	p.amount = 1
+	f.site.history.expect(p)
+	return p, f.prepare(ctx, p)
+}
+
+func (f *fleet) name(r *Request, key string, principal int, number int64) payment {
+	p := payment{request: r, principal: f.site.target.Principals[principal], number: f.base + number}
+	// What the servers of several targets call may be one service, which must
+	// not take their keys for one.
+	p.key = fmt.Sprintf("%s-%s-%s-%s", f.run, f.site.name, r.Name, key)
+	p.reference = fmt.Sprintf("%s-p%d", p.key, principal)
+	return p
+}
+
+func (f *fleet) prepare(ctx context.Context, p payment) error {
+	if p.request.Prepare == "" {
+		return nil
+	}
+	if _, err := f.site.db.ExecContext(ctx, p.fill(p.request.Prepare)); err != nil {
+		return fmt.Errorf("prepare %s: %w", p.request.Name, err)
+	}
+	return nil
 }
 
 const (
 	patience     = 8 // attempts of a client
 	firstBackoff = 40 * time.Millisecond
 	maxBackoff   = time.Second
+	// longWait is one that some clients do not wait for: they may come back
+	// with another errand.
+	longWait = 2 * time.Second
 )
 
 // pay asks until there is a final answer, as Stripe's clients do: the same key,
@@ -120,6 +157,9 @@ func (f *fleet) pay(ctx context.Context, random *rand.Rand, p payment) {
 		if seconds, err := strconv.Atoi(a.retryAfter); err == nil {
 			wait = max(wait, time.Duration(seconds)*time.Second)
 		}
+		if wait > longWait && random.IntN(4) > 0 {
+			break
+		}
 		if !sleep(ctx, wait) {
 			return
 		}
@@ -128,22 +168,24 @@ func (f *fleet) pay(ctx context.Context, random *rand.Rand, p payment) {
 	f.site.report.asked("clients that gave up")
 }
 
-// anywhere is the address of any server, or "" when that one is down.
-func (f *fleet) anywhere(random *rand.Rand) string {
-	return f.site.nodes[random.IntN(len(f.site.nodes))].address()
+// anywhere is any server.
+func (f *fleet) anywhere(random *rand.Rand) *node {
+	return f.site.nodes[random.IntN(len(f.site.nodes))]
 }
 
-// ask sends a payment once and keeps what came of it.
-func (f *fleet) ask(ctx context.Context, random *rand.Rand, address string, client int, p payment) *attempt {
+// ask sends a payment to a server once and keeps what came of it.
+func (f *fleet) ask(ctx context.Context, random *rand.Rand, n *node, client int, p payment) *attempt {
 	limit := time.Second + time.Duration(random.Int64N(int64(4*time.Second)))
 	if !f.calm && random.IntN(20) == 0 {
 		limit = time.Duration(random.Int64N(int64(60 * time.Millisecond)))
 		f.site.attacked("clients that hang up", 1)
 	}
 	a := &attempt{payment: p, client: client, outcome: unknown}
+	address := n.address()
 	if address == "" {
 		return a // nobody listens there: nothing was sent
 	}
+	defer n.ask()()
 	// A run that ends lets its last requests come to their end.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
@@ -160,20 +202,16 @@ func (f *fleet) ask(ctx context.Context, random *rand.Rand, address string, clie
 }
 
 func (f *fleet) send(ctx context.Context, address string, p payment) (*http.Response, []byte, error) {
-	body, err := json.Marshal(checkout.Payment{Reference: p.reference(), Cents: p.cents})
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address+p.mode.path, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, p.request.Method, address+p.fill(p.request.Path), strings.NewReader(p.fill(p.request.Body)))
 	if err != nil {
 		return nil, nil, err
 	}
 	// net/http sends a request again by itself when its key header tells that
 	// it may; each attempt is to be in the history.
 	r.GetBody = nil
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("X-Account", p.account)
-	r.Header.Set("Idempotency-Key", p.key)
+	for name, value := range p.request.Header {
+		r.Header.Set(name, p.fill(value))
+	}
 	response, err := f.http.Do(r)
 	if err != nil {
 		return nil, nil, err

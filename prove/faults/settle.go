@@ -11,7 +11,7 @@ import (
 // settle asks once more for every payment, now that nothing is attacked any
 // more: each key comes to rest with an answer, and those that had one keep it.
 func (s *site) settle(ctx context.Context, seed uint64) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute+2*s.target.Lease)
 	defer cancel()
 	var list []payment
 	s.history.mu.Lock()
@@ -21,12 +21,12 @@ func (s *site) settle(ctx context.Context, seed uint64) {
 	s.history.mu.Unlock()
 	queue := make(chan payment)
 	var all sync.WaitGroup
-	for worker := range s.fleet.workers {
+	for worker := range s.target.Clients {
 		random := rand.New(rand.NewPCG(seed, uint64(2000+worker)))
 		all.Go(func() {
 			for p := range queue {
 				if !s.rest(ctx, random, p) {
-					s.report.violate("documented-answer", s.name+" "+p.reference(), fmt.Sprintf("the key does not come to rest: %v", ctx.Err()))
+					s.report.violate("documented-answer", s.name+" "+p.reference, fmt.Sprintf("the key does not come to rest: %v", ctx.Err()))
 				}
 			}
 		})
@@ -45,7 +45,7 @@ func (s *site) rest(ctx context.Context, random *rand.Rand, p payment) bool {
 	for {
 		a := s.fleet.ask(ctx, random, s.fleet.anywhere(random), client, p)
 		if a.outcome == reused {
-			p.cents = s.other(p)
+			p.amount = s.other(p)
 		} else if !a.again() {
 			return true
 		} else if !sleep(ctx, 100*time.Millisecond) {
@@ -58,10 +58,10 @@ func (s *site) rest(ctx context.Context, random *rand.Rand, p payment) bool {
 func (s *site) other(p payment) int64 {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
-	for _, a := range s.history.keys[p.reference()] {
-		if a.cents != p.cents {
-			return a.cents
+	for _, a := range s.history.keys[p.reference] {
+		if a.amount != p.amount {
+			return a.amount
 		}
 	}
-	return p.cents
+	return p.amount
 }

@@ -12,25 +12,25 @@ import (
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
 
-	"github.com/idemgen/idemgen/internal/e2e/servers"
+	"github.com/idemgen/idemgen/prove/servers"
 )
 
-// line is the way of a server to something that it needs. It leads through a
+// Line is the way of a server to something that it needs. It leads through a
 // proxy that harms whatever passes, and one that knows what passes.
-type line struct {
+type Line struct {
 	busy   sync.Mutex // held by who attacks it
 	toxic  *toxiproxy.Proxy
 	around *servers.Proxy
 }
 
-// newLine makes a way to an address.
-func newLine(network, address string) (*line, error) {
+// NewLine makes a way to an address. Call Stop at the end.
+func NewLine(network, address string) (*Line, error) {
 	around, err := servers.StartProxy(network, address)
 	if err != nil {
 		return nil, err
 	}
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	l := &line{around: around, toxic: toxiproxy.NewProxy(server, "line", "127.0.0.1:0", around.Address())}
+	l := &Line{around: around, toxic: toxiproxy.NewProxy(server, "line", "127.0.0.1:0", around.Address())}
 	if err := l.toxic.Start(); err != nil {
 		around.Stop()
 		return nil, err
@@ -38,9 +38,11 @@ func newLine(network, address string) (*line, error) {
 	return l, nil
 }
 
-func (l *line) address() string { return l.toxic.Listen }
+// Address is where it begins.
+func (l *Line) Address() string { return l.toxic.Listen }
 
-func (l *line) stop() {
+// Stop ends it.
+func (l *Line) Stop() {
 	l.toxic.Stop()
 	l.around.Stop()
 }
@@ -76,7 +78,7 @@ var harms = []harm{
 
 // suffer harms one direction of all connections for a while. It returns how
 // many ended meanwhile.
-func (l *line) suffer(ctx context.Context, random *rand.Rand, h harm) (ended int, err error) {
+func (l *Line) suffer(ctx context.Context, random *rand.Rand, h harm) (ended int, err error) {
 	before := l.around.Ended()
 	data, err := json.Marshal(map[string]any{
 		"name": h.name, "type": h.kind,

@@ -8,11 +8,14 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
+// anyAmount is that of an effect which does not tell it.
+const anyAmount = -1 << 63
+
 // register is the model of a key: it is written once, by the first request that
 // completes, and then read.
 type register struct {
 	written bool
-	cents   int64  // of the request that wrote it
+	amount  int64  // of the request that wrote it
 	answer  string // "" while nobody has seen it
 }
 
@@ -25,13 +28,13 @@ var model = (&porcupine.NondeterministicModel{
 	Equal: func(a, b any) bool { return a == b },
 	DescribeOperation: func(input, _ any) string {
 		a := input.(*attempt)
-		return fmt.Sprint(a.cents, " ", a.outcome, " ", a.answer)
+		return fmt.Sprint(a.amount, " ", a.outcome, " ", a.answer)
 	},
 }).ToModel()
 
 func step(r register, a *attempt) []any {
-	wrote := register{written: true, cents: a.cents, answer: a.answer}
-	same := r.written && r.cents == a.cents
+	wrote := register{written: true, amount: a.amount, answer: a.answer}
+	same := r.written && r.amount == a.amount
 	switch a.outcome {
 	case ran:
 		// Nothing runs after a completion. Without a transaction the answer
@@ -40,7 +43,7 @@ func step(r register, a *attempt) []any {
 		switch {
 		case r.written:
 			return nil
-		case a.mode.effects == nil:
+		case a.request.Effect != Transaction:
 			return []any{wrote, r}
 		}
 		return []any{wrote}
@@ -55,12 +58,12 @@ func step(r register, a *attempt) []any {
 			return nil
 		}
 	case observed:
-		if a.effectStands != r.written || r.written && r.cents != a.cents {
+		if a.effectStands != r.written || r.written && a.amount != anyAmount && r.amount != a.amount {
 			return nil
 		}
 	case unknown:
 		if !r.written {
-			return []any{r, register{written: true, cents: a.cents}}
+			return []any{r, register{written: true, amount: a.amount}}
 		}
 	}
 	return []any{r}
@@ -84,10 +87,10 @@ func explain(attempts []*attempt) porcupine.CheckResult {
 			// with one body only the first matters: it may do at any time
 			// whatever the later ones may. Attempts are in the order in which
 			// they were sent.
-			if doubt[a.cents] {
+			if doubt[a.amount] {
 				continue
 			}
-			doubt[a.cents] = true
+			doubt[a.amount] = true
 			o.Return = math.MaxInt64
 		}
 		operations = append(operations, o)

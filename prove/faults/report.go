@@ -1,9 +1,11 @@
 package faults
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -58,6 +60,15 @@ func (r *Report) Print(to io.Writer) {
 		}
 		fmt.Fprintf(to, "\n%s: %s\n  %s\n", v.Rule, v.Where, strings.ReplaceAll(v.What, "\n", "\n  "))
 	}
+}
+
+// Write writes the report to a file, as JSON.
+func (r *Report) Write(file string) error {
+	text, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o644)
 }
 
 // record is a report in the making. It is safe for concurrent use.

@@ -2,15 +2,12 @@ package faults
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
-	"github.com/idemgen/idemgen/example/payments"
 )
 
 // check holds a site's history against the promises.
@@ -38,14 +35,16 @@ func judge(attempts []*attempt) (found []Violation) {
 			violate("documented-answer", a)
 		case reused:
 			// Somebody must have asked for something else.
-			if !slices.ContainsFunc(attempts, func(b *attempt) bool { return b.cents != a.cents && b.sent <= a.got }) {
+			if !slices.ContainsFunc(attempts, func(b *attempt) bool { return b.amount != a.amount && b.sent <= a.got }) {
 				violate("same-request", a)
 			}
 		case ran:
-			if a.status == 201 && generations[a.generation] {
-				violate("claimed-run", attempts...)
+			if a.request.Generation != nil && a.success() {
+				if generations[a.generation] {
+					violate("claimed-run", attempts...)
+				}
+				generations[a.generation] = true
 			}
-			generations[a.generation] = a.status == 201
 			final = true
 		case replayed:
 			final = true
@@ -94,25 +93,33 @@ func culprit(attempts []*attempt) string {
 	return "one-completion"
 }
 
-// checkCharges counts the charges at the payment service: at most one for each
-// payment, and one for each that was answered 201.
-func (s *site) checkCharges(charges []payments.Charge) {
-	made := map[string][]int64{}
-	for _, c := range charges {
-		made[c.Reference] = append(made[c.Reference], c.Cents)
-	}
+// checkEffects counts the effects that do not commit with their answers: one for
+// each payment that was answered with success, and at most one; or, where a
+// claim is all that limits them, at most one for each claim.
+func (s *site) checkEffects(b *books) {
 	for reference, attempts := range s.history.keys {
-		if attempts[0].mode.effects != nil {
+		p := attempts[0].payment
+		if p.request.Effect == Transaction || p.request.Effects == "" {
 			continue
 		}
-		s.report.checked("charges looked for", 1)
-		charged := made[reference]
-		if len(charged) > 1 {
-			s.report.violate("derived-key", s.name+" "+reference, fmt.Sprintf("charged %v", charged))
+		s.report.checked("effects looked for", 1)
+		made := b.effects[reference]
+		most, rule := int64(1), "derived-key"
+		if p.request.Effect == Claim {
+			if s.target.Table == "" {
+				continue
+			}
+			most, rule = b.rows[s.rowOf(p)].generation, "claimed-run"
+		}
+		if int64(len(made)) > most {
+			s.report.violate(rule, s.name+" "+reference, fmt.Sprintf("the amounts of its effects are %v, and at most %d may stand\n%s", made, most, tell(attempts)))
+		}
+		if p.request.Effect == Claim && len(made) > 1 {
+			s.report.checked("windows of claim mode, as documented", 1)
 		}
 		for _, a := range attempts {
-			if a.status == 201 && !slices.Equal(charged, []int64{a.cents}) {
-				s.report.violate("claimed-run", s.name+" "+reference, fmt.Sprintf("charged %v\n%s", charged, tell(attempts)))
+			if a.success() && !slices.ContainsFunc(made, func(amount int64) bool { return amount == a.amount || amount == anyAmount }) {
+				s.report.violate("claimed-run", s.name+" "+reference, fmt.Sprintf("the amounts of its effects are %v\n%s", made, tell(attempts)))
 				break
 			}
 		}
@@ -120,13 +127,13 @@ func (s *site) checkCharges(charges []payments.Charge) {
 }
 
 // checkStored holds the answers that clients got against those in the ledger.
-func (s *site) checkStored(ctx context.Context) {
-	b := s.compare(ctx, true)
-	if b == nil {
+func (s *site) checkStored(b *books) {
+	if s.target.Table == "" {
 		return
 	}
 	for reference, attempts := range s.history.keys {
-		r, ok := b.rows[reference]
+		where := s.rowOf(attempts[0].payment)
+		r, ok := b.rows[where]
 		if !ok {
 			s.report.violate("kept-until-expiry", s.name+" "+reference, "there is no row\n"+tell(attempts))
 			continue
@@ -136,13 +143,13 @@ func (s *site) checkStored(ctx context.Context) {
 			continue
 		}
 		for _, a := range attempts {
-			if a.answer == "" || a.status == r.status && a.body == r.body {
+			if a.answer == "" || a.status == r.status && (a.body == r.body || s.sealed) {
 				continue
 			}
 			// Without a transaction an answer may be told that is not stored,
 			// when the ledger failed or the owner was fenced out. The server
 			// has said so then, before it told the answer.
-			if a.mode.effects == nil && a.outcome == ran && s.unstored.has(reference, a.generation) {
+			if a.request.Effect != Transaction && a.outcome == ran && s.told.mayBeUnstored(where, a.generation) {
 				s.report.checked("windows of claim mode, as documented", 1)
 				continue
 			}
@@ -156,9 +163,9 @@ func (s *site) checkStored(ctx context.Context) {
 func tell(attempts []*attempt) string {
 	var lines []string
 	for _, a := range attempts {
-		lines = append(lines, fmt.Sprintf("%12v to %12v client %d %s %d cents: %s %d %s %s",
+		lines = append(lines, fmt.Sprintf("%12v to %12v client %d %s, amount %d: %s %d %s %s",
 			time.Duration(a.sent).Round(time.Microsecond), time.Duration(a.got).Round(time.Microsecond),
-			a.client, a.mode.name, a.cents, a.outcome, a.status, strings.TrimSpace(a.body), map[bool]string{true: "the effect stands"}[a.effectStands]))
+			a.client, a.request.Name, a.amount, a.outcome, a.status, strings.TrimSpace(a.body), map[bool]string{true: "the effect stands"}[a.effectStands]))
 	}
 	return strings.Join(lines, "\n")
 }

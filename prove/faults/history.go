@@ -6,33 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-
-	"github.com/idemgen/idemgen/example/checkout"
 )
-
-// mode is an endpoint of the checkout, and what a crash may leave behind there.
-type mode struct {
-	name, path string
-	// effects are what a payment books in the ledger's database; nil where its
-	// effect is a charge at the payment service.
-	effects func(cents int64) []int64
-}
-
-var modes = []*mode{
-	{"claim", "/v1/charges", nil},
-	{"twice", "/v1/transfers", func(cents int64) []int64 { return []int64{-cents, cents} }},
-	{"once", "/v1/withdrawals", func(cents int64) []int64 { return []int64{cents} }},
-}
-
-// payment is what a client wants to have done once.
-type payment struct {
-	mode         *mode
-	account, key string
-	cents        int64
-}
-
-// reference names the payment in the databases.
-func (p payment) reference() string { return p.account + "/" + p.key }
 
 // outcome is what an answer says about its request.
 type outcome int
@@ -62,17 +36,20 @@ type attempt struct {
 	effectStands bool // what was observed
 }
 
+// success reports whether the request was done, by this answer.
+func (a *attempt) success() bool { return a.status/100 == 2 }
+
 // read says what an answer tells about its request.
 func (a *attempt) read(response *http.Response, body []byte) {
 	a.status, a.body, a.retryAfter = response.StatusCode, string(body), response.Header.Get("Retry-After")
-	if a.status == http.StatusCreated {
-		var receipt checkout.Receipt
-		json.Unmarshal(body, &receipt)
-		if receipt.Reference != a.reference() || receipt.Cents != a.cents {
+	if a.success() {
+		if !strings.Contains(a.body, a.fill(a.request.Answer)) {
 			a.outcome = strange
 			return
 		}
-		a.generation = receipt.Generation
+		if a.request.Generation != nil {
+			a.generation = a.request.Generation(a.body)
+		}
 		a.final(response)
 		return
 	}
@@ -82,26 +59,46 @@ func (a *attempt) read(response *http.Response, body []byte) {
 	switch fmt.Sprint(a.status, " ", a.code) {
 	case "409 idempotency_key_in_progress", "409 idempotency_key_retry", "503 idempotency_ledger_unavailable":
 		a.outcome = refused
-	case "422 idempotency_key_reused":
+	case "422 idempotency_key_reused", "409 idempotency_key_reused", "400 idempotency_key_reused":
 		a.outcome = reused
 	case "503 idempotency_outcome_unknown":
 		a.outcome = unknown
 	case "500 internal_error":
 		// In a transaction the failed work was rolled back and its claim
 		// released; elsewhere its failure is its answer.
-		if a.outcome = refused; a.mode.effects == nil {
+		if a.outcome = refused; a.request.Effect != Transaction {
 			a.final(response)
 		}
 	default:
 		a.outcome = strange
+		if a.failure() {
+			// It may come from the handler, or from what stands before it.
+			if a.final(response); a.outcome == ran {
+				a.outcome, a.answer = unknown, ""
+			}
+		}
 	}
+}
+
+// failure reports whether an answer is a failure that the server has words of
+// its own for. A request that succeeds when it is asked for alone gets no other
+// answer below 500.
+func (a *attempt) failure() bool {
+	switch a.status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	}
+	return a.status >= 500 && !strings.HasPrefix(a.code, "idempotency_")
 }
 
 // final marks an answer that stands, or stood before.
 func (a *attempt) final(response *http.Response) {
 	a.outcome = ran
-	if response.Header.Get("Idempotency-Replayed") == "true" {
-		a.outcome = replayed
+	// The second name is that of the profile stripe.
+	for _, marker := range []string{"Idempotency-Replayed", "Idempotent-Replayed"} {
+		if response.Header.Get(marker) == "true" {
+			a.outcome = replayed
+		}
 	}
 	a.answer = fmt.Sprint(a.status, " ", response.Header.Get("Content-Type"), " ", a.body)
 }
@@ -109,46 +106,41 @@ func (a *attempt) final(response *http.Response) {
 // again reports whether a client that got this answer asks again.
 func (a *attempt) again() bool {
 	switch {
-	case a.status == 0, a.status == http.StatusConflict, a.status == http.StatusTooManyRequests:
+	case a.outcome == reused:
+		return false
+	case a.status == 0, a.status == http.StatusConflict:
 		return true
 	}
-	return a.status >= 500 && a.outcome != replayed
+	return (a.status >= 500 || a.failure()) && a.outcome != replayed
 }
 
 // history is what clients of one database saw. It is safe for concurrent use.
 type history struct {
 	mu   sync.Mutex
 	keys map[string][]*attempt // by reference
+	all  map[string]payment    // all that were made up, by reference
 }
 
 func (h *history) add(a *attempt) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.keys[a.reference()] = append(h.keys[a.reference()], a)
+	h.keys[a.reference] = append(h.keys[a.reference], a)
 }
 
-// unstored are the answers that servers said they could not store at once: the
-// references and generations of their claims. It is safe for concurrent use.
-type unstored struct {
-	mu     sync.Mutex
-	claims map[string]bool
+// expect makes a payment known before it is asked for.
+func (h *history) expect(p payment) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all[p.reference] = p
 }
 
-// add takes what a server printed: the generation and the reference.
-func (u *unstored) add(claim string) {
-	_, reference, _ := strings.Cut(claim, " ")
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.claims == nil {
-		u.claims = map[string]bool{}
+// expected are all payments that were made up.
+func (h *history) expected() []payment {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := make([]payment, 0, len(h.all))
+	for _, p := range h.all {
+		list = append(list, p)
 	}
-	u.claims[claim] = true
-	u.claims["0 "+reference] = true
-}
-
-// has looks for an answer. Failures do not tell their generation; then it is 0.
-func (u *unstored) has(reference string, generation int64) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.claims[fmt.Sprint(generation, " ", reference)]
+	return list
 }

@@ -1,22 +1,28 @@
 package faults
 
 import (
+	"net/http"
 	"slices"
 	"testing"
 )
 
-var claim, twice = modes[0], modes[1]
+func generation(string) int64 { return 0 }
 
-// made is an attempt for 5 cents in a mode.
-func made(m *mode, sent, got int64, o outcome, answer string) *attempt {
-	a := &attempt{payment: payment{mode: m, cents: 5}, sent: sent, got: got, outcome: o, answer: answer, generation: sent}
+var (
+	claim = &Request{Name: "claim", Effect: Claim, Generation: generation}
+	twice = &Request{Name: "twice", Effect: Transaction, Generation: generation}
+)
+
+// made is an attempt of amount 5.
+func made(r *Request, sent, got int64, o outcome, answer string) *attempt {
+	a := &attempt{payment: payment{request: r, amount: 5}, sent: sent, got: got, outcome: o, answer: answer, generation: sent}
 	if answer != "" {
 		a.status = 201
 	}
 	return a
 }
 
-func other(a *attempt) *attempt { a.cents = 6; return a }
+func other(a *attempt) *attempt { a.amount = 6; return a }
 
 func seen(sent int64, stands bool) *attempt {
 	a := made(twice, sent, sent+1, observed, "")
@@ -63,5 +69,43 @@ func TestJudge(t *testing.T) {
 				t.Errorf("broken are %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// What an answer says about its request.
+func TestRead(t *testing.T) {
+	const again = "true"
+	for _, c := range []struct {
+		request *Request
+		status  int
+		marker  string
+		body    string
+		want    outcome
+		again   bool
+	}{
+		{twice, 201, "", `{"n":5}`, ran, false},
+		{twice, 200, again, `{"n":5}`, replayed, false},
+		{twice, 201, "", `{"n":6}`, strange, false},
+		{twice, 409, "", `{"error":"idempotency_key_in_progress"}`, refused, true},
+		{twice, 409, "", `{"error":"idempotency_key_reused"}`, reused, false},
+		{twice, 409, "", `{"error":"order_cancelled"}`, strange, true},
+		{twice, 503, "", `{"error":"idempotency_outcome_unknown"}`, unknown, true},
+		{twice, 500, "", `{"error":"idempotency_outcome_unknown"}`, strange, true},
+		{twice, 500, "", `{"error":"internal_error"}`, refused, true},
+		{claim, 500, "", `{"error":"internal_error"}`, ran, true},
+		{claim, 500, again, `{"error":"internal_error"}`, replayed, false},
+		{claim, 502, "", `the refund failed`, unknown, true},
+		{claim, 502, again, `the refund failed`, replayed, false},
+		{claim, 429, "", ``, unknown, true},
+		{claim, 404, "", ``, strange, false},
+		{claim, 400, "", `{"error":"idempotency_key_required"}`, strange, false},
+	} {
+		r := *c.request
+		r.Answer = `"n":{amount}`
+		a := &attempt{payment: payment{request: &r, amount: 5}}
+		a.read(&http.Response{StatusCode: c.status, Header: http.Header{"Idempotency-Replayed": {c.marker}}}, []byte(c.body))
+		if a.outcome != c.want || a.again() != c.again {
+			t.Errorf("%s: %d %s (replayed: %q) is %s, asked again: %v; want %s, %v", r.Name, c.status, c.body, c.marker, a.outcome, a.again(), c.want, c.again)
+		}
 	}
 }
