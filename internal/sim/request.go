@@ -58,6 +58,7 @@ const (
 
 	// In transactions only.
 	conflicting    outcome = "conflict"
+	heldConflict   outcome = "conflict, held by mark"
 	passingOver    outcome = "201 after a conflict"
 	commitCalled   outcome = "commit called"
 	commitSent     outcome = "COMMIT sent"
@@ -194,11 +195,14 @@ func (r *request) work(ctx context.Context, tx *transaction) (runtime.Answer, er
 		panic(http.ErrAbortHandler)
 	case exiting:
 		goruntime.Goexit()
-	case conflicting, passingOver:
+	case conflicting, heldConflict, passingOver:
 		tx.failed = true
 		w.note(Event{Kind: Conflict, Request: r.n, Text: "at a statement"})
-		if r.outcome == conflicting {
+		switch r.outcome {
+		case conflicting:
 			return runtime.Answer{}, errConflict
+		case heldConflict:
+			return runtime.Answer{}, runtime.Hold(errConflict)
 		}
 	case commitCalled, commitSent, rollbackCalled, rollbackSent:
 		r.endByHand(tx)
