@@ -111,7 +111,7 @@ func (c *checker) becomes(o outcome) runtime.Failure {
 	switch o {
 	case created, notFound, tooLarge, tooHeavy, commitCalled, commitSent, rollbackCalled, rollbackSent:
 		return runtime.FailureStore
-	case releasing:
+	case releasing, asking:
 		return runtime.FailureRelease
 	case holding, heldConflict:
 		return runtime.FailureHold

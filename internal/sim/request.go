@@ -52,6 +52,7 @@ const (
 	tooHeavy  outcome = "refused by the ledger"
 	releasing outcome = "released by mark"
 	holding   outcome = "held by mark"
+	asking    outcome = "503, release asked for"
 	panicking outcome = "panic"
 	aborting  outcome = "abort"
 	exiting   outcome = "goexit"
@@ -69,7 +70,7 @@ const (
 // outcomes are drawn by weight.
 var outcomes = []outcome{
 	created, created, created, created, created, created, created, created, created, created, created, created,
-	notFound, notFound, failing, failing, failing, failing, tooLarge, tooHeavy, releasing, holding, panicking, aborting, exiting,
+	notFound, notFound, failing, failing, failing, failing, tooLarge, tooHeavy, releasing, holding, asking, panicking, aborting, exiting,
 }
 
 var errFailed = errors.New("the handler failed")
@@ -189,6 +190,9 @@ func (r *request) work(ctx context.Context, tx *transaction) (runtime.Answer, er
 	case holding:
 		answer.Status = 500
 		return answer, runtime.Hold(errFailed)
+	case asking:
+		runtime.ReleaseClaim(ctx)
+		answer.Status = 503
 	case panicking:
 		panic("the handler panicked")
 	case aborting:
