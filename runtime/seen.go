@@ -18,17 +18,8 @@ const seenSlots = 1 << 13
 
 func newSeenSet() *seenSet { return &seenSet{seed: maphash.MakeSeed()} }
 
-func (s *seenSet) slot(id ID) (*atomic.Uint64, uint64) {
+// meet remembers a key and reports whether it was met before.
+func (s *seenSet) meet(id ID) bool {
 	hash := maphash.Comparable(s.seed, id)
-	return &s.slots[hash%seenSlots], hash
-}
-
-func (s *seenSet) has(id ID) bool {
-	slot, hash := s.slot(id)
-	return slot.Load() == hash
-}
-
-func (s *seenSet) add(id ID) {
-	slot, hash := s.slot(id)
-	slot.Store(hash)
+	return s.slots[hash%seenSlots].Swap(hash) == hash
 }
