@@ -2,6 +2,7 @@ package servers
 
 import (
 	"bytes"
+	"encoding/binary"
 	"net"
 	"sync"
 )
@@ -20,6 +21,7 @@ type Proxy struct {
 	broken int
 	ended  int
 	conns  map[net.Conn]bool
+	mysql  bool
 }
 
 // StartProxy listens on a loopback port for connections to a server. Call Stop
@@ -36,6 +38,14 @@ func StartProxy(network, server string) (*Proxy, error) {
 
 // Address is where the proxy listens.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
+
+// FollowPrepared takes connections for MySQL's: a prepared statement counts as
+// sent when it is executed, and not when it is prepared.
+func (p *Proxy) FollowPrepared() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mysql = true
+}
 
 // LoseRequests breaks the connection on which a client sends text, before the
 // server sees it, that many times.
@@ -114,8 +124,10 @@ type link struct {
 	proxy          *Proxy
 	client, server net.Conn
 
-	mu   sync.Mutex
-	lose bool // the next answer
+	mu        sync.Mutex
+	lose      bool // the next answer
+	preparing []byte
+	prepared  map[uint32][]byte // texts of MySQL's prepared statements
 }
 
 func (l *link) end() {
@@ -138,7 +150,7 @@ func (l *link) requests() {
 		if err != nil {
 			return
 		}
-		hit, when := l.proxy.hits(buffer[:n])
+		hit, when := l.proxy.hits(l.said(buffer[:n]))
 		if hit && when == before {
 			return
 		}
@@ -167,6 +179,7 @@ func (l *link) answers() {
 		if lose {
 			return
 		}
+		l.heard(buffer[:n])
 		if _, err := l.client.Write(buffer[:n]); err != nil {
 			return
 		}
@@ -183,4 +196,48 @@ func (p *Proxy) hits(packet []byte) (hit bool, when moment) {
 	p.times--
 	p.broken++
 	return true, p.when
+}
+
+// Commands of MySQL's protocol. A packet is its length, 3 bytes, its number, the
+// command, and the text or the number of a statement.
+const (
+	comPrepare = 0x16
+	comExecute = 0x17
+)
+
+// said is the text that a client's packet stands for.
+func (l *link) said(packet []byte) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !l.proxy.followsPrepared() || len(packet) < 9:
+	case packet[4] == comPrepare:
+		l.preparing = bytes.Clone(packet[5:])
+		return nil
+	case packet[4] == comExecute:
+		return l.prepared[binary.LittleEndian.Uint32(packet[5:])]
+	}
+	return packet
+}
+
+// heard remembers the number that a server gives to a statement.
+func (l *link) heard(packet []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.preparing == nil || len(packet) < 9 {
+		return
+	}
+	if packet[4] == 0 { // OK
+		if l.prepared == nil {
+			l.prepared = map[uint32][]byte{}
+		}
+		l.prepared[binary.LittleEndian.Uint32(packet[5:])] = l.preparing
+	}
+	l.preparing = nil
+}
+
+func (p *Proxy) followsPrepared() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mysql
 }

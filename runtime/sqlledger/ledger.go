@@ -92,7 +92,7 @@ func New(ctx context.Context, db *sql.DB, engine Engine, statements Statements, 
 	}
 	writer, reader := DBTX(db), DBTX(o.reader)
 	var writes *kept
-	if engine.OneWriter {
+	if engine.Prepared {
 		writes = keepPrepared(db)
 		writer, reader = writes.alone(), keepPrepared(o.reader).alone()
 	}

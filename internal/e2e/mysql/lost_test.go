@@ -13,8 +13,8 @@ import (
 )
 
 // proxied is a ledger whose connections can be broken, and a pool beside it
-// whose connections are not. Statements go out in one
-// packet with their text, so that the proxy knows them by name.
+// whose connections are not. Statements go out in one packet with their text or
+// their number, so that the proxy knows them by name.
 func proxied(t *testing.T) (*servers.Proxy, *sqlledger.Ledger, *sql.DB) {
 	t.Helper()
 	p, err := servers.StartProxy("unix", server.Socket())
@@ -22,6 +22,7 @@ func proxied(t *testing.T) (*servers.Proxy, *sqlledger.Ledger, *sql.DB) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Stop)
+	p.FollowPrepared()
 	name := create(t)
 	l, err := ledger.Open(t.Context(), open(t, server.TCP(p.Address(), name, "interpolateParams=true"), 0))
 	if err != nil {

@@ -26,6 +26,9 @@ type Engine struct {
 	OpenTx func(lease time.Duration) string
 	// OneWriter says that a database has one writer at a time.
 	OneWriter bool
+	// Prepared says that statements are prepared once for each connection, and
+	// kept: to parse them every time costs more than to run them.
+	Prepared bool
 	// Once says that a claim may be made inside a handler's transaction.
 	Once bool
 	// Aborted reports whether an error of a COMMIT says that the database

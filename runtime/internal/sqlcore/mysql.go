@@ -4,8 +4,9 @@ package sqlcore
 // tells, 0 where an error has none.
 func MySQL(number func(error) uint16) Engine {
 	return Engine{
-		Class:  func(err error) Class { return mysqlClass(number(err)) },
-		NoWait: true,
+		Class:    func(err error) Class { return mysqlClass(number(err)) },
+		NoWait:   true,
+		Prepared: true,
 		// Deadlocks, and writes that another node certified first.
 		Aborted: func(err error) bool { n := number(err); return n == 1213 || n == 3101 },
 	}

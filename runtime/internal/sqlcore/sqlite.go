@@ -7,7 +7,7 @@ import (
 
 // SQLite has one text per result code (sqlite3_errstr), which its Go drivers
 // all pass on, while they expose the code itself in different ways.
-var SQLite = Engine{OneWriter: true, Once: true, Class: func(err error) Class {
+var SQLite = Engine{OneWriter: true, Prepared: true, Once: true, Class: func(err error) Class {
 	switch {
 	case says(err, "database is locked", "database table is locked", "database schema is locked", "locking protocol"):
 		return Retry
