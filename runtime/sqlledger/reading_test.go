@@ -5,66 +5,13 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"io"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/idemgen/idemgen/runtime"
 	"github.com/idemgen/idemgen/runtime/sqlledger"
 )
-
-// file is a driver of one file. It keeps what the reads of rows were asked with.
-type file struct {
-	mode  string
-	ended []bool // whether the context of a read could end
-	args  []driver.Value
-}
-
-func (f *file) Driver() driver.Driver                        { return f }
-func (f *file) Open(string) (driver.Conn, error)             { return f, nil }
-func (f *file) Connect(context.Context) (driver.Conn, error) { return f, nil }
-func (f *file) Close() error                                 { return nil }
-func (f *file) Begin() (driver.Tx, error)                    { return nil, errors.ErrUnsupported }
-func (f *file) Prepare(query string) (driver.Stmt, error)    { return &fileStmt{f, query}, nil }
-
-type fileStmt struct {
-	*file
-	query string
-}
-
-func (s *fileStmt) NumInput() int                                  { return -1 }
-func (s *fileStmt) Exec([]driver.Value) (driver.Result, error)     { return nil, errors.ErrUnsupported }
-func (s *fileStmt) Query(args []driver.Value) (driver.Rows, error) { return nil, errors.ErrUnsupported }
-
-func (s *fileStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	switch {
-	case strings.Contains(s.query, "pragma_database_list"):
-		return &fileRows{"main"}, nil
-	case s.query == `PRAGMA "main".journal_mode`:
-		return &fileRows{s.mode}, nil
-	}
-	s.ended = append(s.ended, ctx.Done() != nil)
-	for _, arg := range args {
-		s.args = append(s.args, arg.Value)
-	}
-	return &fileRows{}, nil
-}
-
-// fileRows is one row of one text, or none where there is no text.
-type fileRows struct{ text string }
-
-func (r *fileRows) Columns() []string { return []string{"text"} }
-func (r *fileRows) Close() error      { return nil }
-
-func (r *fileRows) Next(values []driver.Value) error {
-	if r.text == "" {
-		return io.EOF
-	}
-	values[0], r.text = r.text, ""
-	return nil
-}
 
 // A read may be left while it waits for a connection. Once it has one, its
 // context cannot end where readers wait for nobody, which spares the driver to
