@@ -133,6 +133,13 @@ var coreMutations = []mutation{
 		test: shareTest("TestSharingFormsBatches"),
 	},
 	{
+		what: "a shared commit's first statement waits for the file's lock without a limit",
+		file: "runtime/sqlledger/share.go",
+		old:  "batch[0].Run(limited, on)",
+		new:  "batch[0].Run(ctx, on)",
+		test: coreTest("TestStatementsArePreparedOnce"),
+	},
+	{
 		what: "a batch that could not be committed counts as committed",
 		file: "runtime/sqlledger/share.go",
 		old:  "\treturn tx.Commit()\n",

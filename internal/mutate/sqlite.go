@@ -243,4 +243,18 @@ var sqliteMutations = []mutation{
 		new:  "lifetime, end := context.WithCancel(ctx)",
 		test: sqliteTest("Tx/Contexts"),
 	},
+	{
+		what: "a read that waits for a connection cannot be left",
+		file: "runtime/sqlledger/reading.go",
+		old:  "\tif c.connected.Load() {\n",
+		new:  "\tif c.connected.Load() || true {\n",
+		test: coreTest("TestReadsAreLeftWhileTheyWaitForAConnection"),
+	},
+	{
+		what: "a read is not watched where readers wait for writers",
+		file: "runtime/sqlledger/reading.go",
+		old:  "!slices.Equal(modes, []string{\"wal\"})",
+		new:  "len(modes) == 0",
+		test: coreTest("TestReadsAreLeftWhileTheyWaitForAConnection"),
+	},
 }

@@ -106,8 +106,15 @@ func New(ctx context.Context, db *sql.DB, engine Engine, statements Statements, 
 	if err := l.CheckSchema(ctx, o.managed); err != nil {
 		return nil, err
 	}
-	if engine.OneWriter && !o.apart {
-		l.shareCommits(writes)
+	if engine.OneWriter {
+		limited, cancel := context.WithTimeout(ctx, o.limit)
+		defer cancel()
+		if inWAL(limited, o.reader) {
+			l.Reader = reading{reader}
+		}
+		if !o.apart {
+			l.shareCommits(writes)
+		}
 	}
 	return l, nil
 }

@@ -42,7 +42,10 @@ func (s statements) Insert(ctx context.Context, db sqlledger.DBTX, p sqlledger.I
 
 func (s statements) Read(ctx context.Context, db sqlledger.DBTX, p sqlledger.ReadParams) (sqlledger.ReadRow, error) {
 	row, err := s.q.Read(ctx, db, ReadParams(p))
-	return sqlledger.ReadRow(row), err
+	if err != nil {
+		return sqlledger.ReadRow{}, err
+	}
+	return sqlledger.PackedReadRow(row).Unpack()
 }
 
 func (s statements) TakeOver(ctx context.Context, db sqlledger.DBTX, p sqlledger.TakeOverParams) (sqlledger.Claimed, error) {
