@@ -63,8 +63,9 @@ prove: ## attack what is promised for FOR=10m: simulation, raw connections, real
 	cd internal/e2e && GOWORK=off $(GO) run ./faults/prove -for $(FOR) -steps $(STEPS)
 
 .PHONY: soak
-soak: ## the simulation for about half an hour: random worlds from a new seed, every interleaving deep
-	GOWORK=off $(GO) test ./internal/sim -run 'TestRun$$|TestExplore$$' -v -timeout 0 -sim.steps=200000000 -sim.soak
+soak: ## the simulation for about half an hour: random worlds from SEED (the clock's), every interleaving deep
+	@seed=$${SEED:-$$(date +%s)}; echo "seed $$seed"; \
+		GOWORK=off $(GO) test ./internal/sim -run 'TestRun$$|TestExplore$$' -v -timeout 0 -sim.seed=$$seed -sim.steps=200000000 -sim.soak
 
 FUZZTIME ?= 10s
 FUZZ ?= .

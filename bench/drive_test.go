@@ -30,12 +30,18 @@ func drive(b *testing.B, inFlight int, w worker, count func() counts) {
 		before = count()
 	}
 	run := ready(b.N, inFlight, timed)
+	ownBefore, serversBefore := cpu()
 	b.ReportAllocs()
 	b.ResetTimer()
 	err := run()
 	b.StopTimer()
 	if err != nil {
 		b.Fatal(err)
+	}
+	own, servers := cpu()
+	b.ReportMetric(float64(own-ownBefore)/1e3/float64(b.N), "cpu-us/op")
+	if servers > serversBefore {
+		b.ReportMetric(float64(servers-serversBefore)/1e3/float64(b.N), "server-cpu-us/op")
 	}
 	if count != nil {
 		for name, total := range count() {

@@ -8,22 +8,9 @@ import (
 	"sync"
 )
 
-// answering turns a response into the answer that is stored.
-func (e *endpoint) answering(work Work) func(context.Context) (Answer, error) {
-	return func(ctx context.Context) (Answer, error) {
-		response, err := work(ctx)
-		if err != nil {
-			return Answer{}, err
-		}
-		if response == nil {
-			response = &Response{}
-		}
-		return e.answer(ctx, response)
-	}
-}
-
-// answer keeps of a response what a replay can repeat.
-func (e *endpoint) answer(ctx context.Context, response *Response) (Answer, error) {
+// answer keeps of a response what a replay can repeat, its header in memory
+// where that is enough.
+func (e *endpoint) answer(ctx context.Context, response *Response, memory Header) (Answer, error) {
 	status := response.Status
 	if status == 0 {
 		status = e.route.Status
@@ -31,7 +18,7 @@ func (e *endpoint) answer(ctx context.Context, response *Response) (Answer, erro
 	if status < 200 || status > 999 {
 		return Answer{}, fmt.Errorf("idemgen: %d is not the status of an answer", status)
 	}
-	header, dropped := e.guard.policy.keep(response.Header)
+	header, dropped := e.guard.policy.keep(memory, response.Header)
 	for _, name := range dropped {
 		if e.dropped.first(name) {
 			e.guard.engine.settings.logger.LogAttrs(ctx, slog.LevelWarn,
@@ -83,36 +70,18 @@ func (e *endpoint) plain(w http.ResponseWriter, r *http.Request, work Work) erro
 }
 
 // refuse answers a request that no row decides.
-func (e *endpoint) refuse(w http.ResponseWriter, r *http.Request, principal string, err error) {
+func (x *exchange) refuse(w http.ResponseWriter, r *http.Request, principal string, err error) {
+	e := x.endpoint
 	e.observeRefusal(r.Context(), principal, err)
 	answer := errorAnswer(e.guard.policy.Errors, err)
 	if answer.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", e.guard.engine.settings.challenge)
 	}
-	e.write(w, answer, false)
+	x.write(w, answer, false)
 }
 
 func (e *endpoint) observeRefusal(ctx context.Context, principal string, err error) {
 	e.guard.refused(ctx, ID{Principal: principal}, err)
-}
-
-// write sends an answer.
-func (e *endpoint) write(w http.ResponseWriter, a Answer, replayed bool) {
-	header := w.Header()
-	for i, field := range a.Header {
-		if i > 0 && a.Header[i-1].Name == field.Name {
-			header.Add(field.Name, field.Value)
-		} else {
-			header.Set(field.Name, field.Value)
-		}
-	}
-	if replayed {
-		header.Set(e.guard.policy.ReplayMarker, "true")
-	}
-	w.WriteHeader(a.Status)
-	if bodyAllowed(a.Status) {
-		w.Write(a.Body)
-	}
 }
 
 // droppedHeaders remembers which dropped headers were warned about. A handler

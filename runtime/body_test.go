@@ -51,3 +51,15 @@ func TestBodyMemoryFollowsTheBytes(t *testing.T) {
 		t.Errorf("%d bytes were taken for a body of one", taken)
 	}
 }
+
+// A body that was unpacked on its way is longer than its length says.
+func TestBodyBeyondItsPromise(t *testing.T) {
+	for size, ok := range map[int]bool{4: true, 5: true, 10: true, 11: false, 1000: false} {
+		r := httptest.NewRequest("POST", "/", strings.NewReader(strings.Repeat("x", size)))
+		r.ContentLength = 3
+		body, err := readBody(httptest.NewRecorder(), r, 10)
+		if (err == nil) != ok || ok && string(body) != strings.Repeat("x", size) {
+			t.Errorf("%d bytes: read %q, %v", size, body, err)
+		}
+	}
+}

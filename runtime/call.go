@@ -16,6 +16,30 @@ type Call struct {
 	// row's. It must be a pure function; HTTP callers use
 	// [Rule.Fingerprint].
 	Fingerprint func(Rule) [32]byte
+
+	// exchange keeps what belongs to the call. Where it came by HTTP, the
+	// fingerprint is that of the exchange's parts.
+	exchange *exchange
+}
+
+// fingerprint is the request's digest under a rule.
+func (c *Call) fingerprint(rule Rule) [32]byte {
+	if c.exchange != nil && c.exchange.endpoint != nil {
+		return rule.Fingerprint(c.exchange.parts)
+	}
+	return c.Fingerprint(rule)
+}
+
+// digest is the call's fingerprint under the guard's own rule, taken once.
+func (g *Guard) digest(call *Call) [32]byte {
+	x := call.exchange
+	if x == nil {
+		return call.fingerprint(g.policy.Fingerprint)
+	}
+	if !x.digested {
+		x.digest, x.digested = call.fingerprint(g.policy.Fingerprint), true
+	}
+	return x.digest
 }
 
 // Answer is what a piece of work ends with and what a replay repeats.
@@ -73,19 +97,20 @@ func (g *Guard) decide(ctx context.Context, id ID, call Call, row *Row) (verdict
 		}
 		return reusable, Result{}, nil
 	}
-	rule := g.policy.Fingerprint
+	fingerprint := g.digest(&call)
 	if row.Policy != g.rule {
-		var err error
-		if rule, err = ParseRule(row.Policy); err != nil {
+		rule, err := ParseRule(row.Policy)
+		if err != nil {
 			return answered, Result{}, retryKey(err)
 		}
+		fingerprint = call.fingerprint(rule)
 	}
-	if call.Fingerprint(rule) != row.Fingerprint {
+	if fingerprint != row.Fingerprint {
 		return answered, Result{}, &Error{Status: g.policy.Mismatch, Code: CodeKeyReused,
 			Message: "This key was used for a different request."}
 	}
 	if row.Completed {
-		answer, err := g.engine.recall(ctx, id, row.Answer)
+		answer, err := g.engine.recall(ctx, id, row.Answer, call.exchange.takeHeader())
 		if err != nil {
 			return answered, Result{}, &Error{Status: 500, Code: CodeInternal, Cause: err,
 				Message: "The stored answer of this key cannot be read."}
@@ -100,12 +125,13 @@ func (g *Guard) decide(ctx context.Context, id ID, call Call, row *Row) (verdict
 	return stale, Result{}, nil
 }
 
-// recall makes an answer of what the ledger kept.
-func (e *Engine) recall(ctx context.Context, id ID, stored StoredAnswer) (Answer, error) {
+// recall makes an answer of what the ledger kept, its header in memory where
+// that is enough.
+func (e *Engine) recall(ctx context.Context, id ID, stored StoredAnswer, memory Header) (Answer, error) {
 	stored, err := e.open(ctx, id, stored)
 	if err != nil {
 		return Answer{}, err
 	}
-	header, err := DecodeHeader(stored.Headers)
+	header, err := appendHeader(memory, stored.Headers)
 	return Answer{stored.Status, header, stored.Body}, err
 }

@@ -25,9 +25,10 @@ const maxClaimStatements = 3
 // absent, read, one compare-and-set, in this order or, for keys that this
 // process has met lately, beginning with the read.
 func (g *Guard) claim(ctx context.Context, id ID, call Call, p plan) (*held, Result, error) {
-	a := &attempt{guard: g, plan: p, claim: Claim{
+	a := &call.exchange.attempt
+	*a = attempt{guard: g, plan: p, claim: Claim{
 		ID: id, Terms: g.terms, Owner: newOwner(),
-		Operation: g.policy.Operation, Policy: g.rule, Fingerprint: call.Fingerprint(g.policy.Fingerprint),
+		Operation: g.policy.Operation, Policy: g.rule, Fingerprint: g.digest(&call),
 	}}
 	a.held.fence = Fence{ID: id, Owner: a.claim.Owner}
 	insertFirst := !g.engine.seen.has(id)

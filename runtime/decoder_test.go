@@ -18,7 +18,8 @@ func decoding(target, contentType, body string) *Decoder {
 	}
 	r.Header["X-Version"] = []string{"3"}
 	r.Header["X-Tag"] = []string{"a", "b"}
-	return newRequest(r, Rule{Body: BodyRaw, Headers: []string{"x-version", "x-tag"}}, []byte(body)).Decode()
+	request := newRequest(r, Rule{Body: BodyRaw, Headers: []string{"x-version", "x-tag"}}, []byte(body))
+	return request.Decode()
 }
 
 func TestDecoderJSON(t *testing.T) {

@@ -34,7 +34,8 @@ func (e *endpoint) run(ctx context.Context, p prepared, call Call) (Result, erro
 	if p.guarded != nil {
 		return p.guarded(ctx, call)
 	}
-	return e.guard.Do(ctx, call, e.answering(p.work))
+	call.exchange.work = p.work
+	return e.guard.do(ctx, call, plan{work: call.exchange})
 }
 
 // runPlain runs a request without a key.
@@ -90,35 +91,37 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // body, decoding, fingerprint and claim, work, completion, answer.
 func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	policy := &e.guard.policy
+	x := &exchange{endpoint: e}
 	principal, err := e.caller(r)
 	if err != nil {
-		e.refuse(w, r, principal, err)
+		x.refuse(w, r, principal, err)
 		return
 	}
 	key, err := policy.key(r.Header)
 	if err != nil {
-		e.refuse(w, r, principal, err)
+		x.refuse(w, r, principal, err)
 		return
 	}
 	body, err := readBody(w, r, policy.RequestMax)
 	if err != nil {
-		e.refuse(w, r, principal, err)
+		x.refuse(w, r, principal, err)
 		return
 	}
-	request := newRequest(r, policy.Fingerprint, body)
-	p, err := e.prepare(request)
+	x.request = newRequest(r, policy.Fingerprint, body)
+	// What prepares and works may change what it was given.
+	x.parts = FingerprintParts{Method: r.Method, URI: x.request.URI, Host: r.Host, Header: r.Header, Body: body}
+	p, err := e.prepare(&x.request)
 	if key == "" {
 		if err == nil {
 			info := &running{Context: r.Context(), id: ID{Principal: principal, Scope: policy.scope()}}
 			err = e.runPlain(w, r.WithContext(info), p)
 		}
 		if err != nil {
-			e.refuse(w, r, principal, err)
+			x.refuse(w, r, principal, err)
 		}
 		return
 	}
-	parts := FingerprintParts{Method: r.Method, URI: request.URI, Host: r.Host, Header: r.Header, Body: body}
-	call := Call{Principal: principal, Key: key, Fingerprint: func(rule Rule) [32]byte { return rule.Fingerprint(parts) }}
+	call := Call{Principal: principal, Key: key, exchange: x}
 	var result Result
 	if err == nil {
 		result, err = e.run(r.Context(), p, call)
@@ -130,10 +133,10 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 		e.observeRefusal(r.Context(), principal, err)
 	}
 	if err != nil {
-		e.write(w, errorAnswer(policy.Errors, err), false)
+		x.write(w, errorAnswer(policy.Errors, err), false)
 		return
 	}
-	e.write(w, result.Answer, result.Replayed)
+	x.write(w, result.Answer, result.Replayed)
 }
 
 // caller names the principal and checks its rights.

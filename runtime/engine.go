@@ -20,6 +20,7 @@ type Engine struct {
 	renewer    renewer
 	waiters    waiters
 	gates      gates
+	overdue    overdue
 }
 
 // NewEngine returns an engine on a ledger. Several engines, in one process or
@@ -90,6 +91,22 @@ func (g *Guard) observe(ctx context.Context, id ID, e Event) {
 	}
 	e.Operation, e.Principal, e.KeyHash = g.policy.Operation, id.Principal, keyHash(s.secret, id)
 	s.observer.Observe(ctx, e)
+}
+
+// stopwatch is when something begins whose duration an observer is told.
+func (g *Guard) stopwatch() (start time.Time) {
+	if g.engine.settings.observer != nil {
+		start = time.Now()
+	}
+	return start
+}
+
+// since is what a stopwatch shows: 0 where nobody is told.
+func (g *Guard) since(start time.Time) time.Duration {
+	if start.IsZero() {
+		return 0
+	}
+	return time.Since(start)
 }
 
 // log writes what an operator must see.

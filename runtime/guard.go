@@ -22,13 +22,13 @@ import (
 // A panic of fn counts as an error; http.ErrAbortHandler is passed on after
 // the claim is settled.
 func (g *Guard) Do(ctx context.Context, call Call, fn func(context.Context) (Answer, error)) (Result, error) {
-	return g.do(ctx, call, plan{work: fn})
+	return g.do(ctx, call, plan{work: workFunc(fn)})
 }
 
 // plan is how one request goes about its key.
 type plan struct {
 	// work is run and settled by itself.
-	work func(context.Context) (Answer, error)
+	work worker
 	// prepare makes the execution of a claim that was won, where there is more
 	// to it.
 	prepare func(context.Context, *held) (execution, error)
@@ -41,7 +41,7 @@ type plan struct {
 
 // execution is how work runs once its key is claimed.
 type execution struct {
-	work   func(context.Context) (Answer, error)
+	work   worker
 	settle func(context.Context, *held, Call, *outcome) (Result, error) // nil: [Guard.settle]
 }
 
@@ -63,6 +63,9 @@ func (g *Guard) do(ctx context.Context, call Call, p plan) (Result, error) {
 	if err != nil {
 		return g.refused(ctx, id, err)
 	}
+	if call.exchange == nil {
+		call.exchange = &exchange{}
+	}
 	if p.open != nil {
 		leave, entered := g.engine.gates.enter(ctx, id, g.policy.Lease)
 		if !entered {
@@ -70,13 +73,13 @@ func (g *Guard) do(ctx context.Context, call Call, p plan) (Result, error) {
 		}
 		defer leave()
 	}
-	start := time.Now()
+	start := g.stopwatch()
 	steady := context.WithoutCancel(ctx)
 	h, result, err := g.claim(steady, id, call, p)
 	if g.policy.Wait > 0 && isInProgress(err) {
 		var again bool
 		if result, again, err = g.await(ctx, id, call, err); again {
-			start = time.Now()
+			start = g.stopwatch()
 			h, result, err = g.claim(steady, id, call, p)
 		}
 	}
@@ -84,7 +87,7 @@ func (g *Guard) do(ctx context.Context, call Call, p plan) (Result, error) {
 		return g.answered(ctx, id, result, err)
 	}
 	defer g.engine.waiters.wake(id)
-	g.claimed(ctx, h, time.Since(start))
+	g.claimed(ctx, h, g.since(start))
 	defer g.credit(g.policy.Sweep)
 
 	e := execution{work: p.work}
@@ -99,17 +102,19 @@ func (g *Guard) do(ctx context.Context, call Call, p plan) (Result, error) {
 		return g.refused(ctx, id, claimFailed(err))
 	}
 
-	var out outcome
-	returned := false
+	out := &call.exchange.outcome
+	ran, ended := false, false
 	defer func() {
-		// runtime.Goexit unwinds past here without returning from run.
-		if !returned {
-			e.end(g, steady, h, call, &out)
+		// runtime.Goexit unwinds past here without returning from run, or from
+		// work that runs again while it is settled.
+		if !ran || !ended && errors.Is(out.err, errUnfinished) {
+			e.end(g, steady, h, call, out)
 		}
 	}()
-	g.run(steady, h, &out, e.work)
-	returned = true
-	result, err = e.end(g, steady, h, call, &out)
+	g.run(steady, h, out, e.work)
+	ran = true
+	result, err = e.end(g, steady, h, call, out)
+	ended = true
 	if out.abort {
 		panic(http.ErrAbortHandler)
 	}
@@ -196,28 +201,24 @@ var errUnfinished = errors.New("idemgen: the handler's goroutine ended")
 
 // run calls fn under its deadline and records how it ended. ctx is not
 // cancelled.
-func (g *Guard) run(ctx context.Context, h *held, out *outcome, fn func(context.Context) (Answer, error)) {
-	info := &running{Context: ctx, id: h.fence.ID, generation: h.Generation, fencing: h.ClaimedAt}
-	start := time.Now()
-	deadline := h.sent.Add(g.policy.Timeout)
-	ctx, cancel := context.WithDeadline(info, deadline)
-	defer cancel()
+func (g *Guard) run(ctx context.Context, h *held, out *outcome, fn worker) {
+	start := g.stopwatch()
+	w := &watched{guard: g, start: start}
+	w.limit.Context, w.limit.at = ctx, h.sent.Add(g.policy.Timeout)
+	w.running = running{Context: &w.limit, id: h.fence.ID, generation: h.Generation, fencing: h.ClaimedAt}
+	defer w.limit.end()
+	ctx = &w.running
 	if g.policy.Renew {
 		var lose context.CancelCauseFunc
 		ctx, lose = context.WithCancelCause(ctx)
 		defer lose(nil)
 		defer g.engine.renewer.add(g, h, lose)()
 	}
-	overdue := time.AfterFunc(time.Until(deadline), func() {
-		if errors.Is(context.Cause(ctx), ErrLeaseLost) {
-			return
-		}
-		g.log(ctx, slog.LevelWarn, h.fence.ID, "handler passed its deadline and is waited for", slog.Int64("generation", h.Generation))
-		g.observe(ctx, h.fence.ID, Event{Kind: EventOverdue, Generation: h.Generation, Duration: time.Since(start)})
-	})
+	w.ctx = ctx
+	g.engine.overdue.watch(w)
 	returned := false
 	defer func() {
-		overdue.Stop()
+		g.engine.overdue.forget(w)
 		if !returned {
 			out.answer, out.err = Answer{}, errUnfinished
 			if p := recover(); p != nil {
@@ -228,10 +229,10 @@ func (g *Guard) run(ctx context.Context, h *held, out *outcome, fn func(context.
 				}
 			}
 		}
-		out.took = time.Since(start)
-		g.classify(out, info)
+		out.took = g.since(start)
+		g.classify(out, &w.running)
 	}()
-	out.answer, out.err = fn(ctx)
+	out.answer, out.err = fn.run(ctx)
 	returned = true
 }
 

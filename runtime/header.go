@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -58,31 +59,34 @@ func (h Header) Encode() []byte {
 var errHeaderCorrupt = errors.New("idemgen: stored headers are corrupt")
 
 // DecodeHeader reads what [Header.Encode] wrote.
-func DecodeHeader(stored []byte) (Header, error) {
+func DecodeHeader(stored []byte) (Header, error) { return appendHeader(nil, stored) }
+
+// appendHeader is DecodeHeader into an empty header, in whose memory the result
+// is where that is enough.
+func appendHeader(h Header, stored []byte) (Header, error) {
 	if len(stored) == 0 {
 		return nil, nil
 	}
-	text, terminated := strings.CutSuffix(string(stored), "\n")
-	if !terminated {
-		return nil, errHeaderCorrupt
-	}
-	lines := strings.Split(text, "\n")
-	h := make(Header, len(lines))
-	for i, line := range lines {
+	h = slices.Grow(h, bytes.Count(stored, []byte("\n")))
+	for rest := string(stored); rest != ""; {
+		line, after, terminated := strings.Cut(rest, "\n")
+		if !terminated {
+			return nil, errHeaderCorrupt
+		}
 		name, value, found := strings.Cut(line, ": ")
 		if !found || !validToken(name) || strings.ContainsAny(value, "\r\x00") {
-			return nil, fmt.Errorf("%w: line %d", errHeaderCorrupt, i+1)
+			return nil, fmt.Errorf("%w: line %d", errHeaderCorrupt, len(h)+1)
 		}
-		h[i] = HeaderField{name, value}
+		h, rest = append(h, HeaderField{name, value}), after
 	}
 	return h, nil
 }
 
-// keep returns the fields of h that an answer under the policy keeps, sorted
-// by name, and the names of those that it drops. Values are made fit already
+// keep appends the fields of h that an answer under the policy keeps, sorted
+// by name, to an empty header, and returns the names of those that it drops. Values are made fit already
 // here, so that the first answer is what a replay will say: net/http would send
 // a NUL.
-func (p *Policy) keep(h http.Header) (kept Header, dropped []string) {
+func (p *Policy) keep(kept Header, h http.Header) (_ Header, dropped []string) {
 	for name, values := range h {
 		canonical := http.CanonicalHeaderKey(name)
 		if !p.keeps(canonical) {

@@ -23,7 +23,7 @@ func (t *transactedOnce) prepare(ctx context.Context, h *held) (execution, error
 	if !h.open {
 		return t.transacted.prepare(ctx, h)
 	}
-	return execution{work: t.work, settle: t.settle}, nil
+	return execution{work: workFunc(t.work), settle: t.settle}, nil
 }
 
 // close rolls back before any work ran.
@@ -162,26 +162,45 @@ func (t *transactedOnce) rolledBack(ctx context.Context, h *held, call Call, out
 // same owner token: a row of that token which the transaction committed all
 // the same is recognised.
 func (t *transactedOnce) claimOutside(ctx context.Context, h *held) (bool, error) {
+	won, err := t.insertOutside(ctx, h)
+	if err != nil {
+		t.abandon(Fence{ID: h.fence.ID, Owner: h.fence.Owner, Generation: 1}, true)
+	}
+	return won, err
+}
+
+// insertOutside is claimOutside without giving back a claim whose outcome is
+// unknown.
+func (t *transactedOnce) insertOutside(ctx context.Context, h *held) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
 	claimed, won, err := t.engine.ledger.Insert(ctx, t.claim)
-	if err != nil {
-		t.abandon(Fence{ID: h.fence.ID, Owner: h.fence.Owner, Generation: 1}, true)
-		return false, err
-	}
-	if won {
+	if err == nil && won {
 		h.Claimed, h.fence.Generation = claimed, claimed.Generation
 	}
-	return won, nil
+	return won, err
 }
 
 // ended completes a key whose transaction ended behind our back. Where the
-// handler rolled it back there is no row yet that could be completed.
+// handler rolled it back there is no row yet that could be completed. A row
+// that cannot be told of yet is closed later, and never given back.
 func (t *transactedOnce) ended(ctx context.Context, h *held, call Call, out *outcome, cause error) (Result, error) {
-	if won, err := t.claimOutside(ctx, h); err == nil && !won {
+	won, err := t.insertOutside(ctx, h)
+	switch {
+	case err == nil && !won:
 		return t.fencedOut(ctx, h, call, outcomeUnknown)
+	case err == nil || !passing(err):
+		return t.transacted.ended(ctx, h, call, out, cause)
 	}
-	return t.transacted.ended(ctx, h, call, out, cause)
+	t.closes(ctx, h, out, cause)
+	stored, _ := t.store(out.answer)
+	t.later(ctx, h.fence, err, func(ctx context.Context) (bool, error) {
+		if _, won, err := t.engine.ledger.Insert(ctx, t.claim); err != nil || !won {
+			return won, err
+		}
+		return t.keep(ctx, Completion{Fence: h.fence, Terms: t.terms, Answer: stored})
+	})
+	return Result{Answer: out.answer, Err: out.err}, nil
 }
 
 // decide settles a COMMIT that failed. The same claim, made again, waits for

@@ -112,7 +112,7 @@ func (o *Operator) Answer(ctx context.Context, id ID) (answer Answer, found bool
 		return Answer{}, false, err
 	}
 	e := &Engine{settings: o.settings}
-	answer, err = e.recall(ctx, id, row.Answer)
+	answer, err = e.recall(ctx, id, row.Answer, nil)
 	o.log(ctx, id, "operator read an answer", err, slog.Int64("generation", row.Generation))
 	return answer, err == nil, err
 }

@@ -21,7 +21,7 @@ type Request struct {
 }
 
 // newRequest shows the part of r that the rule covers.
-func newRequest(r *http.Request, rule Rule, body []byte) *Request {
+func newRequest(r *http.Request, rule Rule, body []byte) Request {
 	header := make(http.Header, len(rule.Headers))
 	for _, name := range rule.Headers {
 		canonical := http.CanonicalHeaderKey(name)
@@ -31,7 +31,7 @@ func newRequest(r *http.Request, rule Rule, body []byte) *Request {
 			header[canonical] = values
 		}
 	}
-	return &Request{Method: r.Method, URI: requestURI(r), Header: header, Body: body, http: r}
+	return Request{Method: r.Method, URI: requestURI(r), Header: header, Body: body, http: r}
 }
 
 // PathValue returns the value of a wildcard of the endpoint's pattern.

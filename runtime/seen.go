@@ -7,28 +7,46 @@ import (
 
 // seenSet remembers, within a bound, which keys this process has met lately:
 // those are probably retries and are read before an insert is tried. A wrong
-// answer costs one statement and nothing else, so slots simply overwrite each
-// other. Safe for concurrent use.
+// answer costs one statement and nothing else, so that full buckets simply
+// forget one of theirs, and concurrent writers may. Safe for concurrent use.
 type seenSet struct {
-	seed  maphash.Seed
-	slots [seenSlots]atomic.Uint64
+	seed    maphash.Seed
+	buckets [seenBuckets][seenWays]atomic.Uint64
 }
 
-const seenSlots = 1 << 13
+const (
+	seenBuckets = 1 << 11
+	seenWays    = 4
+)
 
 func newSeenSet() *seenSet { return &seenSet{seed: maphash.MakeSeed()} }
 
-func (s *seenSet) slot(id ID) (*atomic.Uint64, uint64) {
+func (s *seenSet) bucket(id ID) (*[seenWays]atomic.Uint64, uint64) {
 	hash := maphash.Comparable(s.seed, id)
-	return &s.slots[hash%seenSlots], hash
+	return &s.buckets[hash%seenBuckets], hash
 }
 
 func (s *seenSet) has(id ID) bool {
-	slot, hash := s.slot(id)
-	return slot.Load() == hash
+	bucket, hash := s.bucket(id)
+	for i := range bucket {
+		if bucket[i].Load() == hash {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *seenSet) add(id ID) {
-	slot, hash := s.slot(id)
-	slot.Store(hash)
+	bucket, hash := s.bucket(id)
+	// The bits that did not choose the bucket choose whom to forget.
+	at := &bucket[hash>>32%seenWays]
+	for i := range bucket {
+		switch bucket[i].Load() {
+		case hash:
+			return
+		case 0:
+			at = &bucket[i]
+		}
+	}
+	at.Store(hash)
 }

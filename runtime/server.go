@@ -73,7 +73,7 @@ func HandleTx[T any](s *Server, ledger TxLedger[T], p Policy, route Route, decod
 			}
 			return prepared{guarded: func(ctx context.Context, call Call) (Result, error) {
 				return DoTx(ctx, e.guard, ledger, call, func(ctx context.Context, tx T) (Answer, error) {
-					return e.answering(func(ctx context.Context) (*Response, error) { return work(ctx, tx) })(ctx)
+					return call.exchange.respond(ctx, func(ctx context.Context) (*Response, error) { return work(ctx, tx) })
 				})
 			}}, nil
 		}
@@ -85,9 +85,7 @@ func (s *Server) HandleFunc(p Policy, route Route, h http.HandlerFunc) http.Hand
 	return s.endpoint(p, route, func(e *endpoint) {
 		e.prepare = func(r *Request) (prepared, error) {
 			return prepared{
-				guarded: func(ctx context.Context, call Call) (Result, error) {
-					return e.guard.Do(ctx, call, e.answering(e.captured(h, r)))
-				},
+				work: e.captured(h, r),
 				plain: func(w http.ResponseWriter, plain *http.Request) error {
 					h(w, r.reread(plain))
 					return nil

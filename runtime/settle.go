@@ -62,8 +62,8 @@ func (g *Guard) settle(ctx context.Context, h *held, call Call, out *outcome) (R
 // key is not wedged and the effect not repeated; refused then says so.
 func (g *Guard) complete(ctx context.Context, h *held, stored StoredAnswer) (stands, refused bool, err error) {
 	c := Completion{Fence: h.fence, Terms: g.terms, Answer: stored}
-	limited, cancel := context.WithTimeout(ctx, settleLimit)
-	defer cancel()
+	limited := &deadline{Context: ctx, at: time.Now().Add(settleLimit)}
+	defer limited.end()
 	stands, err = g.keep(limited, c)
 	if err == nil {
 		return stands, false, nil

@@ -92,7 +92,7 @@ func (t *transacted) prepare(ctx context.Context, h *held) (execution, error) {
 	if !ok {
 		return execution{}, errClaimLost
 	}
-	return execution{work: t.work, settle: t.settle}, nil
+	return execution{work: workFunc(t.work), settle: t.settle}, nil
 }
 
 func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcome) (Result, error) {
@@ -116,7 +116,8 @@ func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcom
 	stands, err := t.keepIn(ctx, t.tx, h, stored)
 	switch {
 	case errors.Is(err, ErrTxEnded):
-		return t.rollBack(ctx, h, call, out)
+		// Known, whatever a rollback says that does not reach the database.
+		return t.rolledBack(ctx, h, call, out, errors.Join(err, t.tx.Rollback(ctx)))
 	case errors.Is(err, ErrTxFailed):
 		// The handler passed over the failure of a statement of its own.
 		out.err, out.answer, out.as = err, errorAnswer(t.policy.Errors, err), t.policy.Failure
@@ -228,7 +229,7 @@ func (t *transacted) runAgain(ctx context.Context, h *held, out *outcome, begin 
 		return false, err
 	}
 	*out = outcome{}
-	t.run(ctx, h, out, t.work)
+	t.run(ctx, h, out, workFunc(t.work))
 	return true, nil
 }
 
@@ -245,13 +246,18 @@ func (t *transacted) notBegun(ctx context.Context, h *held, call Call, out *outc
 // ended completes a claim whose transaction ended behind our back: its effects
 // may stand, wholly or in part, so nothing may run again under this key.
 func (t *transacted) ended(ctx context.Context, h *held, call Call, out *outcome, cause error) (Result, error) {
+	t.closes(ctx, h, out, cause)
+	return t.Guard.settle(ctx, h, call, out)
+}
+
+// closes makes an outcome the one that closes such a claim.
+func (t *transacted) closes(ctx context.Context, h *held, out *outcome, cause error) {
 	t.log(ctx, slog.LevelError, h.fence.ID, "the transaction ended behind the ledger's back; its effects may stand, and the key is closed with an error",
 		slog.Any("error", cause), slog.Any("handler_error", out.err))
 	t.observe(ctx, h.fence.ID, Event{Kind: EventUndecided, Generation: h.Generation, Err: cause})
 	out.err = &Error{Status: 500, Code: CodeOutcomeUnknown, Cause: cause,
 		Message: "Whether the request took effect could not be told. It is not run again."}
 	out.answer, out.as = errorAnswer(t.policy.Errors, out.err), FailureStore
-	return t.Guard.settle(ctx, h, call, out)
 }
 
 // decide settles a COMMIT that failed. Only a fenced write that needs the

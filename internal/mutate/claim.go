@@ -161,22 +161,22 @@ var callMutations = []mutation{
 	{
 		what: "a row under a rule that is not known is compared all the same",
 		file: "runtime/call.go",
-		old:  "if rule, err = ParseRule(row.Policy); err != nil {",
-		new:  "if rule, err = ParseRule(row.Policy); err != nil && row.Policy == \"\" {",
+		old:  "rule, err := ParseRule(row.Policy)\n\t\tif err != nil {",
+		new:  "rule, err := ParseRule(row.Policy)\n\t\tif err != nil && row.Policy == \"\" {",
 		test: runtimeTest("TestUnknownRule"),
 	},
 	{
 		what: "another request under the key is replayed",
 		file: "runtime/call.go",
-		old:  "if call.Fingerprint(rule) != row.Fingerprint {",
-		new:  "if call.Fingerprint(rule) != row.Fingerprint && !row.Completed {",
+		old:  "if fingerprint != row.Fingerprint {",
+		new:  "if fingerprint != row.Fingerprint && !row.Completed {",
 		test: runtimeTest("TestAnotherRequestIsRefused"),
 	},
 	{
 		what: "another request under the key of a running one is told to wait",
 		file: "runtime/call.go",
-		old:  "if call.Fingerprint(rule) != row.Fingerprint {",
-		new:  "if call.Fingerprint(rule) != row.Fingerprint && row.Completed {",
+		old:  "if fingerprint != row.Fingerprint {",
+		new:  "if fingerprint != row.Fingerprint && row.Completed {",
 		test: runtimeTest("TestInProgress"),
 	},
 	{

@@ -119,6 +119,13 @@ var coreMutations = []mutation{
 		test: shareTest("TestSharingFormsBatches"),
 	},
 	{
+		what: "a write that waits for a lock keeps its place",
+		file: "runtime/internal/sqlcore/share.go",
+		old:  "time.AfterFunc(patience, s.next)",
+		new:  "time.AfterFunc(time.Hour, s.next)",
+		test: shareTest("TestSharingPastAWriteThatWaits"),
+	},
+	{
 		what: "batches are not in the order of their keys",
 		file: "runtime/internal/sqlcore/share.go",
 		old:  "cmp.Compare(a.id.Key, b.id.Key))",

@@ -7,4 +7,4 @@ func runtimeTest(name string) test { return test{module: ".", pkg: "./runtime", 
 
 // engineMutations break what happens between the claim and its end.
 var engineMutations = slices.Concat(claimMutations, callMutations, guardMutations, settleMutations,
-	txMutations, onceMutations, renewMutations, waitMutations, coreMutations)
+	txMutations, onceMutations, renewMutations, waitMutations, deadlineMutations, coreMutations)

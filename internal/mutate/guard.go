@@ -11,22 +11,22 @@ var guardMutations = []mutation{
 	{
 		what: "a client that hangs up cancels the handler",
 		file: "runtime/guard.go",
-		old:  "g.run(steady, h, &out, e.work)",
-		new:  "g.run(ctx, h, &out, e.work)",
+		old:  "g.run(steady, h, out, e.work)",
+		new:  "g.run(ctx, h, out, e.work)",
 		test: runtimeTest("TestHangUp"),
 	},
 	{
 		what: "the handler's deadline is the lease's end",
 		file: "runtime/guard.go",
-		old:  "deadline := h.sent.Add(g.policy.Timeout)",
-		new:  "deadline := h.sent.Add(g.policy.Lease)",
+		old:  "w.limit.at = ctx, h.sent.Add(g.policy.Timeout)",
+		new:  "w.limit.at = ctx, h.sent.Add(g.policy.Lease)",
 		test: runtimeTest("TestDeadlineLiesInsideTheLease"),
 	},
 	{
 		what: "the handler's deadline counts from its start",
 		file: "runtime/guard.go",
-		old:  "deadline := h.sent.Add(g.policy.Timeout)",
-		new:  "deadline := start.Add(g.policy.Timeout)",
+		old:  "w.limit.at = ctx, h.sent.Add(g.policy.Timeout)",
+		new:  "w.limit.at = ctx, start.Add(g.policy.Timeout)",
 		test: runtimeTest("TestDeadlineLiesInsideTheLease"),
 	},
 	{
@@ -67,9 +67,16 @@ var guardMutations = []mutation{
 	{
 		what: "a handler whose goroutine ends wedges its key",
 		file: "runtime/guard.go",
-		old:  "\t\tif !returned {\n\t\t\te.end(g, steady, h, call, &out)\n\t\t}",
-		new:  "\t\tif returned {\n\t\t\te.end(g, steady, h, call, &out)\n\t\t}",
+		old:  "if !ran || ",
+		new:  "if ran && ",
 		test: runtimeTest("TestGoexitDoesNotWedgeTheKey"),
+	},
+	{
+		what: "work that runs again and ends its goroutine leaves its transaction open",
+		file: "runtime/guard.go",
+		old:  "!ended && errors.Is(out.err, errUnfinished)",
+		new:  "ended && errors.Is(out.err, errUnfinished)",
+		test: runtimeTest("TestGoexitOfWorkThatRunsAgain"),
 	},
 	{
 		what: "a handler that aborts is answered",

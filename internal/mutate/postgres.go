@@ -13,24 +13,52 @@ func postgresTest(group string) test {
 // postgresMutations break one condition at a time, as those of SQLite.
 var postgresMutations = []mutation{
 	{
+		what: "CompleteTogether does not test the owner",
+		file: postgresFile,
+		old:  "WHERE k.principal = $6::bytea AND k.scope = $7::bytea AND k.key = $8::bytea\n  AND k.generation = $9::bigint AND k.owner = $10::bytea AND k.status = 'pending'",
+		new:  "WHERE k.principal = $6::bytea AND k.scope = $7::bytea AND k.key = $8::bytea\n  AND k.generation = $9::bigint AND $10::bytea IS NOT NULL AND k.status = 'pending'",
+		test: postgresTest("Crowds"),
+	},
+	{
+		what: "CompleteTogether does not test the generation",
+		file: postgresFile,
+		old:  "WHERE k.principal = $6::bytea AND k.scope = $7::bytea AND k.key = $8::bytea\n  AND k.generation = $9::bigint AND k.owner = $10::bytea AND k.status = 'pending'",
+		new:  "WHERE k.principal = $6::bytea AND k.scope = $7::bytea AND k.key = $8::bytea\n  AND $9::bigint > 0 AND k.owner = $10::bytea AND k.status = 'pending'",
+		test: postgresTest("Crowds"),
+	},
+	{
+		what: "CompleteTogether overwrites an answer",
+		file: postgresFile,
+		old:  "WHERE k.principal = $6::bytea AND k.scope = $7::bytea AND k.key = $8::bytea\n  AND k.generation = $9::bigint AND k.owner = $10::bytea AND k.status = 'pending'",
+		new:  "WHERE k.principal = $6::bytea AND k.scope = $7::bytea AND k.key = $8::bytea\n  AND k.generation = $9::bigint AND k.owner = $10::bytea",
+		test: postgresTest("Crowds"),
+	},
+	{
+		what: "InsertTogether counts no retention",
+		file: postgresFile,
+		old:  "  floor(date_part('epoch', now()) * 1000)::bigint + $8::bigint + $9::bigint,\n  floor(date_part('epoch', now()) * 1000)::bigint + $8::bigint + $9::bigint + $10::bigint,",
+		new:  "  floor(date_part('epoch', now()) * 1000)::bigint + $8::bigint,\n  floor(date_part('epoch', now()) * 1000)::bigint + $8::bigint + $9::bigint + $10::bigint,",
+		test: postgresTest("Crowds"),
+	},
+	{
 		what: "Complete does not test the owner",
 		file: postgresFile,
-		old:  "AND k.generation = $9::bigint AND k.owner = $10::bytea AND k.status = 'pending'",
-		new:  "AND k.generation = $9::bigint AND $10::bytea IS NOT NULL AND k.status = 'pending'",
+		old:  "AND k.principal = $6::bytea AND k.scope = $7::bytea AND k.key = $8::bytea\n  AND k.generation = $9::bigint AND k.owner = $10::bytea AND k.status = 'pending'",
+		new:  "AND k.principal = $6::bytea AND k.scope = $7::bytea AND k.key = $8::bytea\n  AND k.generation = $9::bigint AND $10::bytea IS NOT NULL AND k.status = 'pending'",
 		test: postgresTest("Fences"),
 	},
 	{
 		what: "Complete does not test the generation",
 		file: postgresFile,
-		old:  "AND k.generation = $9::bigint AND k.owner = $10::bytea AND k.status = 'pending'",
-		new:  "AND $9::bigint > 0 AND k.owner = $10::bytea AND k.status = 'pending'",
+		old:  "AND k.principal = $6::bytea AND k.scope = $7::bytea AND k.key = $8::bytea\n  AND k.generation = $9::bigint AND k.owner = $10::bytea AND k.status = 'pending'",
+		new:  "AND k.principal = $6::bytea AND k.scope = $7::bytea AND k.key = $8::bytea\n  AND $9::bigint > 0 AND k.owner = $10::bytea AND k.status = 'pending'",
 		test: postgresTest("Fences"),
 	},
 	{
 		what: "Complete overwrites an answer",
 		file: postgresFile,
-		old:  "AND k.generation = $9::bigint AND k.owner = $10::bytea AND k.status = 'pending'",
-		new:  "AND k.generation = $9::bigint AND k.owner = $10::bytea",
+		old:  "AND k.principal = $6::bytea AND k.scope = $7::bytea AND k.key = $8::bytea\n  AND k.generation = $9::bigint AND k.owner = $10::bytea AND k.status = 'pending'",
+		new:  "AND k.principal = $6::bytea AND k.scope = $7::bytea AND k.key = $8::bytea\n  AND k.generation = $9::bigint AND k.owner = $10::bytea",
 		test: postgresTest("Fences"),
 	},
 	{

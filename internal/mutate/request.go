@@ -145,15 +145,15 @@ var requestMutations = []mutation{
 	{
 		what: "a body is not limited",
 		file: "runtime/body.go",
-		old:  "http.MaxBytesReader(w, r.Body, limit)",
-		new:  "http.MaxBytesReader(w, r.Body, limit+1)",
+		old:  "http.MaxBytesReader(w, from, limit)",
+		new:  "http.MaxBytesReader(w, from, limit+1)",
 		test: runtimeTest("TestBodyOfTheLimit"),
 	},
 	{
 		what: "memory is taken for what a client promises",
 		file: "runtime/body.go",
-		old:  "min(max(r.ContentLength+bytes.MinRead, bytes.MinRead), firstRead)",
-		new:  "max(r.ContentLength+bytes.MinRead, bytes.MinRead)",
+		old:  "min(max(length+bytes.MinRead, bytes.MinRead), firstRead)",
+		new:  "max(length+bytes.MinRead, bytes.MinRead)",
 		test: runtimeTest("TestBodyMemoryFollowsTheBytes"),
 	},
 	{
@@ -284,14 +284,14 @@ var requestMutations = []mutation{
 	},
 	{
 		what: "of several values the last is sent",
-		file: "runtime/answer.go",
+		file: "runtime/exchange.go",
 		old:  "\t\t\theader.Add(field.Name, field.Value)\n",
 		new:  "\t\t\theader.Set(field.Name, field.Value)\n",
 		test: runtimeTest("TestSeveralValuesAreSent"),
 	},
 	{
 		what: "replays do not say that they are",
-		file: "runtime/answer.go",
+		file: "runtime/exchange.go",
 		old:  "\tif replayed {\n",
 		new:  "\tif !replayed {\n",
 		test: runtimeTest("TestFirstAndReplay"),

@@ -53,15 +53,15 @@ var settleMutations = []mutation{
 	{
 		what: "the caller waits for as long as the ledger is silent",
 		file: "runtime/settle.go",
-		old:  "limited, cancel := context.WithTimeout(ctx, settleLimit)\n\tdefer cancel()\n\tstands, err = g.keep(limited, c)",
-		new:  "limited, cancel := context.WithCancel(ctx)\n\tdefer cancel()\n\tstands, err = g.keep(limited, c)",
+		old:  "at: time.Now().Add(settleLimit)}",
+		new:  "at: time.Now().Add(time.Hour)}",
 		test: runtimeTest("TestCompletionIsRetriedInTheBackground"),
 	},
 	{
 		what: "a client that hangs up cancels the completion",
 		file: "runtime/guard.go",
-		old:  "result, err = e.end(g, steady, h, call, &out)",
-		new:  "result, err = e.end(g, ctx, h, call, &out)",
+		old:  "result, err = e.end(g, steady, h, call, out)",
+		new:  "result, err = e.end(g, ctx, h, call, out)",
 		test: runtimeTest("TestHangUp"),
 	},
 	{

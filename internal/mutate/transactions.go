@@ -39,8 +39,8 @@ var txMutations = []mutation{
 	{
 		what: "the work runs although the claim was lost before",
 		file: "runtime/tx.go",
-		old:  "\t\treturn execution{}, errClaimLost\n\t}\n\treturn execution{work: t.work",
-		new:  "\t\t_ = errClaimLost\n\t}\n\treturn execution{work: t.work",
+		old:  "\t\treturn execution{}, errClaimLost\n\t}\n\treturn execution{work: workFunc(t.work)",
+		new:  "\t\t_ = errClaimLost\n\t}\n\treturn execution{work: workFunc(t.work)",
 		test: runtimeTest("TestTxClaimLostBeforeTheWork"),
 	},
 	{
@@ -49,6 +49,13 @@ var txMutations = []mutation{
 		old:  "\tif errors.Is(err, ErrTxEnded) {\n\t\treturn t.ended(",
 		new:  "\tif errors.Is(err, ErrTxConflict) {\n\t\treturn t.ended(",
 		test: runtimeTest("TestTxEndedBehindOurBack"),
+	},
+	{
+		what: "a transaction that ended behind our back counts as ours when the rollback fails",
+		file: "runtime/tx.go",
+		old:  "return t.rolledBack(ctx, h, call, out, errors.Join(err, t.tx.Rollback(ctx)))",
+		new:  "return t.rollBack(ctx, h, call, out)",
+		test: runtimeTest("TestTxEndedAndThenOutOfReach"),
 	},
 	{
 		what: "a transaction that ended behind our back may run again",
@@ -196,9 +203,23 @@ var onceMutations = []mutation{
 	{
 		what: "a transaction with its claim that ended behind our back leaves no row",
 		file: "runtime/once.go",
-		old:  "\tif won, err := t.claimOutside(ctx, h); err == nil && !won {\n\t\treturn t.fencedOut(ctx, h, call, outcomeUnknown)\n\t}\n",
-		new:  "",
+		old:  "\twon, err := t.insertOutside(ctx, h)\n\tswitch {\n",
+		new:  "\twon, err := true, error(nil)\n\tswitch {\n",
 		test: runtimeTest("TestOnceEndedBehindOurBack"),
+	},
+	{
+		what: "the row of a transaction that its handler committed is given back",
+		file: "runtime/once.go",
+		old:  "\twon, err := t.insertOutside(ctx, h)\n\tswitch {\n",
+		new:  "\twon, err := t.claimOutside(ctx, h)\n\tswitch {\n",
+		test: runtimeTest("TestOnceEndedWhileTheLedgerIsDown"),
+	},
+	{
+		what: "a key whose transaction ended behind our back stays open when the ledger is down",
+		file: "runtime/once.go",
+		old:  "case err == nil || !passing(err):",
+		new:  "case err == nil || passing(err):",
+		test: runtimeTest("TestOnceEndedWhileTheLedgerIsDown"),
 	},
 	{
 		what: "a completion with its claim that failed for now is kept as final",

@@ -15,6 +15,7 @@ import (
 type checker struct {
 	policy       runtime.Policy
 	transactions bool
+	queues       bool // of requests, before their claims
 	rows         map[runtime.ID]*account
 	requests     map[int]*requestAccount
 	completions  []*completion
@@ -34,6 +35,7 @@ type account struct {
 	fencing    int64
 	completion *completion // of this life
 	effects    int         // of this life
+	loose      bool        // one of them is a handler's that ended its transaction
 	claims     []*claim    // all that were ever won, of this key
 }
 
@@ -47,6 +49,8 @@ type claim struct {
 	lease    time.Duration
 	jumps    int // of the ledger's clock, then
 	ran      bool
+	opened   *Event // in a transaction; nil: the claim stood at once
+	stood    bool   // that transaction has committed
 }
 
 // requestAccount is a request and its run.
@@ -65,6 +69,11 @@ type requestAccount struct {
 	completeFailed bool
 	effect         bool
 	effectStep     int
+	runs           int
+	exited         bool // a run ended the request's goroutine
+	conflict       bool // since the last run began
+	endedByHand    bool
+	hidden         bool // the end by hand
 	died           bool
 }
 
@@ -80,7 +89,7 @@ type completion struct {
 
 // check returns what a world's history breaks.
 func check(w *world) []Violation {
-	c := &checker{policy: w.policy, transactions: w.transactions, history: w.history,
+	c := &checker{policy: w.policy, transactions: w.mode.transactions(), queues: w.mode == Once || w.mixed, history: w.history,
 		rows: map[runtime.ID]*account{}, requests: map[int]*requestAccount{}}
 	for i := range c.history {
 		c.at = i
@@ -113,15 +122,20 @@ func (c *checker) event(e *Event) {
 	case Dropped, Deleted:
 		c.swept(e)
 	case Effect:
-		row := c.row(e.Fence.ID)
-		r.effect, r.effectStep = true, e.Step
-		if row.effects++; row.effects > 1 {
-			c.broken(Together, "a second effect stands in one life of the row")
-		}
+		c.effect(e, r)
+	case Opened:
+		c.opened(e, r)
+	case Conflict:
+		r.conflict = true
+	case EndedByHand:
+		r.endedByHand = true
+	case Hidden:
+		r.hidden = true
 	case RunBegan:
 		c.runBegan(e, r)
 	case RunEnded:
 		r.outcome = e.Outcome
+		r.exited = r.exited || e.Outcome == exiting
 	case Failed, Repeated:
 		if r != nil {
 			r.failures++
@@ -170,6 +184,13 @@ func (c *checker) claimed(e *Event, r *requestAccount) {
 		c.broken(OwnPrincipal, "request %d of %v claimed a row of %v", r.n, r.id, e.Fence.ID)
 	}
 	n := &claim{request: r, fence: e.Fence, fencing: e.Fencing, body: r.body}
+	leased := e
+	if e.Text == atCommit {
+		n = c.committed(e, r)
+		leased = n.opened
+	} else {
+		r.claims = append(r.claims, n)
+	}
 	switch e.Kind {
 	case Inserted:
 		if a.exists {
@@ -194,15 +215,15 @@ func (c *checker) claimed(e *Event, r *requestAccount) {
 		c.broken(FencingGrows, "fencing number %d after %d", n.fencing, a.fencing)
 	}
 	for _, other := range e.Alive {
-		// A jump of the ledger's clock ends leases before their time.
-		if run := c.requests[other].run; run != nil && run.jumps == e.Jumps {
+		// A jump of the ledger's clock ends leases before their time, and a claim
+		// that was not committed ends with its transaction.
+		if run := c.requests[other].run; other != r.n && run.jumps == e.Jumps && (run.opened == nil || run.stood) {
 			c.broken(LiveOwner, "request %d has the claim while the run of request %d has not been told to stop", r.n, other)
 		}
 	}
 	a.owner, a.pending, a.fencing = n, true, n.fencing
 	a.claims = append(a.claims, n)
-	r.claims = append(r.claims, n)
-	c.lease(a, e)
+	c.lease(a, leased)
 }
 
 // lease starts a lease.
@@ -229,8 +250,10 @@ func (c *checker) owned(e *Event, r *requestAccount) {
 	case Renewed:
 		c.lease(a, e)
 	case LeaseEnded:
+		c.letGo(e, r)
 		a.leaseUntil = min(a.leaseUntil, e.Clock)
 	case Released:
+		c.letGo(e, r)
 		c.forget(a)
 		a.exists = false
 	case Completed:
@@ -263,8 +286,12 @@ func (c *checker) runBegan(e *Event, r *requestAccount) {
 			r.run = n
 		}
 	}
+	if r.runs > 0 {
+		c.runsAgain(e, r)
+	}
+	again := r.runs > 0 && r.run != nil && r.run.opened == nil
 	switch {
-	case r.run == nil || r.run.ran:
+	case r.run == nil || r.run.ran && !again:
 		c.broken(ClaimedRun, "request %d runs without a claim of its own", r.n)
 		return
 	case r.run.body != r.body:
@@ -272,7 +299,8 @@ func (c *checker) runBegan(e *Event, r *requestAccount) {
 	case !c.policy.Renew && e.Deadline > r.run.leasedAt+r.run.lease:
 		c.broken(LiveOwner, "the run's deadline lies behind its lease")
 	}
-	r.run.ran = true
+	r.run.ran, r.conflict = true, false
+	r.runs++
 }
 
 // equal compares answers byte for byte.

@@ -21,7 +21,7 @@ var documented = map[string][]int{
 func (c *checker) answered(e *Event, r *requestAccount) {
 	switch {
 	case e.Kind == Cut:
-		if r.outcome != aborting && r.outcome != exiting {
+		if r.outcome != aborting && !r.exited {
 			c.broken(Documented, "request %d was cut off by no handler", r.n)
 		}
 	case e.Err != nil:
@@ -44,7 +44,13 @@ func (c *checker) refused(e *Event, r *requestAccount) {
 	// Who was refused for the sake of another must have met one, or have lost
 	// its own claim to a sweep, after lease and retention.
 	a := c.row(r.id)
-	met, differs := r.run != nil && !a.exists, false
+	met, differs := len(r.claims) > 0 && !a.exists, false
+	if c.queues {
+		// It may have queued behind one that has not claimed anything yet.
+		for _, other := range c.requests {
+			met = met || other != r && other.id == r.id
+		}
+	}
 	for _, n := range a.claims {
 		met = met || n.request != r
 		differs = differs || n.body != r.body
@@ -105,7 +111,7 @@ func (c *checker) ownAnswer(e *Event, r *requestAccount) {
 // becomes is what the policy makes of a claim whose run ended so.
 func (c *checker) becomes(o outcome) runtime.Failure {
 	switch o {
-	case created, notFound, tooLarge, tooHeavy:
+	case created, notFound, tooLarge, tooHeavy, commitCalled, commitSent, rollbackCalled, rollbackSent:
 		return runtime.FailureStore
 	case releasing:
 		return runtime.FailureRelease
@@ -118,7 +124,10 @@ func (c *checker) becomes(o outcome) runtime.Failure {
 // settled checks, when all is at rest, what became of a request that ran.
 func (c *checker) settled(r *requestAccount) {
 	done := c.completionOf(r)
-	if r.effect && (done == nil || done.step != r.effectStep) {
+	switch {
+	case r.endedByHand:
+		c.closed(r, done)
+	case r.effect && (done == nil || done.step != r.effectStep):
 		c.broken(Together, "the effect of request %d stands without its completion", r.n)
 	}
 	if c.transactions && done != nil && done.answer.Status < 400 && !r.effect {
@@ -126,8 +135,15 @@ func (c *checker) settled(r *requestAccount) {
 	}
 	// After retention nobody can tell any more.
 	expired := done != nil && done.until >= 0 && done.until < r.repliedAt
-	if own := r.refusal(); own != nil && own.Code != runtime.CodeOutcomeUnknown && r.effect && !expired {
-		c.broken(HonestRefusal, "request %d was refused with %s, but its effect stands", r.n, own.Code)
+	if r.reply == nil || !r.effect || expired || r.hidden {
+		return
+	}
+	switch code := r.reply.Code; {
+	case code == "", code == runtime.CodeOutcomeUnknown:
+	case r.endedByHand && code != runtime.CodeLedgerUnavailable:
+		// Its claim is another's by now, and it is told of that one.
+	default:
+		c.broken(HonestRefusal, "request %d was refused with %s, but its effect stands", r.n, code)
 	}
 }
 
@@ -137,9 +153,9 @@ func (c *checker) settled(r *requestAccount) {
 func (c *checker) atRest(r *requestAccount) {
 	a, own := c.row(r.id), r.refusal()
 	switch {
-	case r.died, r.run == nil, c.becomes(r.outcome) == runtime.FailureHold:
+	case r.died, r.hidden, r.run == nil, c.becomes(r.outcome) == runtime.FailureHold:
 	case own != nil && own.Code == runtime.CodeOutcomeUnknown:
-	case a.exists && a.pending && a.owner == r.run:
+	case a.exists && a.pending && (a.owner == r.run || r.endedByHand && a.owner.request == r):
 		c.broken(Durable, "the claim of request %d is still pending when all is at rest", r.n)
 	}
 }

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"time"
 
 	"github.com/idemgen/idemgen/runtime"
 )
@@ -14,7 +13,10 @@ type conn struct {
 	process *process
 }
 
-var _ runtime.TxLedger[*transaction] = (*conn)(nil)
+var (
+	_ runtime.OnceLedger[*transaction] = (*conn)(nil)
+	_ runtime.ConflictTeller           = (*conn)(nil)
+)
 
 // statement makes a statement on behalf of a request: the context's, or, in
 // the background, the one whose owner token it carries.
@@ -56,7 +58,9 @@ func ask[T any](ctx context.Context, w *world, s *statement, run func() (T, bool
 
 // Insert implements [runtime.Ledger].
 func (c *conn) Insert(ctx context.Context, claim runtime.Claim) (runtime.Claimed, bool, error) {
-	return ask(ctx, c.world, c.statement(ctx, "insert", claim.Owner), func() (runtime.Claimed, bool, error) {
+	s := c.statement(ctx, "insert", claim.Owner)
+	s.inserts = &claim.ID
+	return ask(ctx, c.world, s, func() (runtime.Claimed, bool, error) {
 		claimed, won := c.world.table.insert(claim)
 		return claimed, won, nil
 	})
@@ -145,55 +149,3 @@ func (c *conn) Sweep(ctx context.Context, limit int) (int, error) {
 	})
 	return swept, err
 }
-
-// Begin implements [runtime.TxLedger].
-func (c *conn) Begin(ctx context.Context, f runtime.Fence, _ time.Duration) (runtime.Tx[*transaction], bool, error) {
-	s := c.fenced(ctx, "begin", f.ID, f.Owner)
-	tx, ok, err := ask(ctx, c.world, s, func() (*transaction, bool, error) {
-		tx := c.world.table.begin(f)
-		if tx != nil {
-			tx.process = c.process
-			s.opened = tx
-			c.world.open = append(c.world.open, tx)
-		}
-		return tx, tx != nil, nil
-	})
-	if err != nil || !ok {
-		return nil, false, err
-	}
-	return &txConn{c, tx}, true, nil
-}
-
-// txConn is a transaction as its process sees it.
-type txConn struct {
-	conn *conn
-	tx   *transaction
-}
-
-func (t *txConn) Handle() *transaction { return t.tx }
-
-func (t *txConn) ask(ctx context.Context, name string, run func() (bool, error)) (bool, error) {
-	s := t.conn.statement(ctx, name, t.tx.fence.Owner)
-	s.tx = t.tx
-	_, ok, err := ask(ctx, t.conn.world, s, func() (struct{}, bool, error) {
-		ok, err := run()
-		return struct{}{}, ok, err
-	})
-	return ok, err
-}
-
-func (t *txConn) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
-	return t.ask(ctx, "complete in transaction", func() (bool, error) { return t.tx.complete(c) })
-}
-
-func (t *txConn) Commit(ctx context.Context) error {
-	_, err := t.ask(ctx, commit, func() (bool, error) { return true, t.tx.commit() })
-	return err
-}
-
-func (t *txConn) Rollback(ctx context.Context) error {
-	_, err := t.ask(ctx, "rollback", func() (bool, error) { return true, t.tx.rollback() })
-	return err
-}
-
-const commit = "commit"

@@ -5,6 +5,12 @@
 // owner is slow, when a process dies or a clock jumps. What happened is a
 // history, and a checker holds it against the invariants of docs/semantics.md.
 //
+// Each world draws how it commits: claims alone, claim and then effect and
+// answer ([Twice]), all in one ([Once]), or two of them side by side as in a
+// deployment. Transactions meet each other, at a statement or at the commit,
+// so that handlers run again; and in some worlds handlers end their
+// transactions themselves, by a call or by SQL, or go on writing after it.
+//
 // [Run] draws the decisions from a seed; [Explore] tries all of them for three
 // owners of two keys, up to a depth. A [Variant] is a known mistake: the tests
 // show that the checker finds each of them.
@@ -14,8 +20,9 @@
 //
 //	go test ./internal/sim -run 'TestRun$' -sim.seed=1 -sim.steps=1000000 -sim.report=report.json
 //
-// and reads the [Report]; -sim.steps is 100,000 unless given. A failure prints its world's seed, with which one
-// step plays that world alone.
+// and reads the [Report]; -sim.seed is 1 and -sim.steps 100,000 unless given,
+// and who wants other worlds takes a seed from the clock. A failure prints its
+// world's seed, with which one step plays that world alone.
 //
 // A seed gives the same decisions every time, with two exceptions that are out
 // of its reach: a waiter with two reasons to wake at once takes either, and

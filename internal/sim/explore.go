@@ -17,16 +17,16 @@ var scripts = [3][]runtime.ID{{ids[0], ids[1]}, {ids[0]}, {ids[1], ids[0]}}
 // and answered next, or, up to so many times, what goes wrong instead: a
 // statement fails or its answer is lost, a lease or a retention passes, a
 // process dies. After that the world comes to rest undisturbed.
-func Explore(t *testing.T, transactions bool, depth, disturbances int) Report {
-	return explore(t, Correct, transactions, depth, disturbances, func(Report) bool { return false })
+func Explore(t *testing.T, mode Mode, depth, disturbances int) Report {
+	return explore(t, Correct, mode, depth, disturbances, func(Report) bool { return false })
 }
 
-func explore(t *testing.T, variant Variant, transactions bool, depth, disturbances int, enough func(Report) bool) Report {
+func explore(t *testing.T, variant Variant, mode Mode, depth, disturbances int, enough func(Report) bool) Report {
 	report := newReport(0)
 	report.Depth = depth
 	x := &explorer{depth: depth}
 	for {
-		w := x.same(func() *world { return x.world(t, variant, transactions, disturbances) })
+		w := x.same(func() *world { return x.world(t, variant, mode, disturbances) })
 		report.add(w, func(v *Violation) { v.Choices = slices.Clone(x.path) })
 		if enough(report) || !x.next() {
 			return report
@@ -93,11 +93,11 @@ func (x *explorer) next() bool {
 }
 
 // world plays one path.
-func (x *explorer) world(t *testing.T, variant Variant, transactions bool, disturbances int) (w *world) {
+func (x *explorer) world(t *testing.T, variant Variant, mode Mode, disturbances int) (w *world) {
 	synctest.Test(t, func(*testing.T) {
 		p := runtime.DefaultPolicy("POST /")
 		p.Lease, p.Timeout, p.Retain = 4*time.Second, 3*time.Second, 6*time.Second
-		w = newWorld(variant, p, transactions, 2)
+		w = newWorld(variant, p, mode, false, 2)
 		var turns [3]int
 		var last [3]*request
 		for {

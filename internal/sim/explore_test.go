@@ -12,23 +12,26 @@ const toTheEnd = 1000
 // end of the world, with them up to a depth. -sim.soak goes deeper.
 func TestExplore(t *testing.T) {
 	plans := []struct {
-		transactions        bool
+		mode                Mode
 		depth, disturbances int
 		soakDepth           int
 	}{
-		{false, toTheEnd, 0, toTheEnd},
-		{true, 8, 0, toTheEnd},
-		{false, 4, 1, 7},
-		{true, 4, 1, 7},
-		{false, 3, 2, 6},
-		{true, 3, 2, 6},
+		{Claims, toTheEnd, 0, toTheEnd},
+		{Twice, 8, 0, toTheEnd},
+		{Once, toTheEnd, 0, toTheEnd},
+		{Claims, 4, 1, 7},
+		{Twice, 4, 1, 7},
+		{Once, 4, 1, 7},
+		{Claims, 3, 2, 6},
+		{Twice, 3, 2, 6},
+		{Once, 3, 2, 6},
 	}
 	for _, p := range plans {
 		if *soakFlag {
 			p.depth = p.soakDepth
 		}
-		t.Run(fmt.Sprintf("transactions=%t depth=%d disturbances=%d", p.transactions, p.depth, p.disturbances), func(t *testing.T) {
-			report := Explore(t, p.transactions, p.depth, p.disturbances)
+		t.Run(fmt.Sprintf("%s depth=%d disturbances=%d", p.mode, p.depth, p.disturbances), func(t *testing.T) {
+			report := Explore(t, p.mode, p.depth, p.disturbances)
 			t.Logf("%d worlds, %d steps", report.Worlds, report.Steps)
 			fail(t, report)
 		})

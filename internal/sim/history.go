@@ -25,7 +25,10 @@ type Event struct {
 	Deadline time.Duration // of a run's context, as At
 	Outcome  outcome       // of a run
 	Replayed bool
-	Alive    []int // requests that run under the key and have not been told to stop
+	Code     string // of an answer that is the engine's own
+	ByHand   bool   // an effect of a handler that ended its transaction
+	Open     int    // transactions of the request that had not ended when it ran
+	Alive    []int  // requests that run under the key and have not been told to stop
 	Err      error
 	Text     string
 }
@@ -44,24 +47,28 @@ const (
 	LeaseEnded Kind = "lease ended"
 	Dropped    Kind = "answer dropped"
 	Deleted    Kind = "deleted"
-	Effect     Kind = "effect stands" // of a transaction
+	Effect     Kind = "effect stands"            // of a transaction
+	Opened     Kind = "claimed in a transaction" // stands with its commit
 )
 
 // What requests tell, and what the world does to them.
 const (
-	Sent       Kind = "request sent"
-	RunBegan   Kind = "run began"
-	RunEnded   Kind = "run ended"
-	Answered   Kind = "request answered"
-	Cut        Kind = "connection cut" // by the handler: the client has no answer
-	Failed     Kind = "statement failed"
-	Repeated   Kind = "statement repeated" // by the ledger's own client
-	Killed     Kind = "process killed"
-	Died       Kind = "process died" // with this request in it, or what the request left to do
-	Jumped     Kind = "clock jumped"
-	AtRest     Kind = "all is at rest" // but for the last look at each key
-	Unanswered Kind = "request never answered"
-	Unsettled  Kind = "engine never settled"
+	Sent        Kind = "request sent"
+	RunBegan    Kind = "run began"
+	RunEnded    Kind = "run ended"
+	Conflict    Kind = "met another transaction" // so that the request's own was rolled back
+	EndedByHand Kind = "transaction ended by its handler"
+	Hidden      Kind = "end by hand hidden" // the connection is lost, and with it all trace of it
+	Answered    Kind = "request answered"
+	Cut         Kind = "connection cut" // by the handler: the client has no answer
+	Failed      Kind = "statement failed"
+	Repeated    Kind = "statement repeated" // by the ledger's own client
+	Killed      Kind = "process killed"
+	Died        Kind = "process died" // with this request in it, or what the request left to do
+	Jumped      Kind = "clock jumped"
+	AtRest      Kind = "all is at rest" // but for the last look at each key
+	Unanswered  Kind = "request never answered"
+	Unsettled   Kind = "engine never settled"
 )
 
 // String is a line of a report.
@@ -101,6 +108,12 @@ func (e Event) String() string {
 	}
 	if e.Replayed {
 		b.WriteString(" replayed")
+	}
+	if e.ByHand {
+		b.WriteString(" by hand")
+	}
+	if e.Open > 0 {
+		fmt.Fprintf(&b, " with %d open transactions", e.Open)
 	}
 	if e.Text != "" {
 		fmt.Fprintf(&b, " %s", e.Text)

@@ -76,7 +76,7 @@ func (d *direct) Sweep(ctx context.Context, limit int) (swept int, err error) {
 func TestModelConforms(t *testing.T) {
 	ledgertest.Run(t, func(*testing.T) ledgertest.Harness {
 		d := &direct{}
-		d.table = &table{rows: map[runtime.ID]*row{}, note: func(Event) {},
+		d.table = &table{rows: map[runtime.ID]*row{}, unseen: map[runtime.ID]*transaction{}, note: func(Event) {},
 			clock: func() int64 { return epoch + d.age.Milliseconds() }}
 		return ledgertest.Harness{Ledger: d, Age: func(age time.Duration) {
 			d.mu.Lock()

@@ -29,6 +29,7 @@ type request struct {
 	// What the scheduler decides of its handler.
 	impatient bool    // stops when its context ends
 	outcome   outcome // set when it may end
+	then      outcome // what it returns after it ended its transaction
 }
 
 type requestKey struct{}
@@ -54,6 +55,14 @@ const (
 	panicking outcome = "panic"
 	aborting  outcome = "abort"
 	exiting   outcome = "goexit"
+
+	// In transactions only.
+	conflicting    outcome = "conflict"
+	passingOver    outcome = "201 after a conflict"
+	commitCalled   outcome = "commit called"
+	commitSent     outcome = "COMMIT sent"
+	rollbackCalled outcome = "rollback called"
+	rollbackSent   outcome = "ROLLBACK sent"
 )
 
 // outcomes are drawn by weight.
@@ -82,12 +91,16 @@ func (r *request) serve() {
 	if w.variant == RawErrors && errors.As(err, &own) && own.Cause != nil {
 		err = own.Cause
 	}
-	r.answered(Event{Kind: Answered, Answer: stored(result.Answer), Replayed: result.Replayed, Err: err})
+	e := Event{Kind: Answered, Answer: stored(result.Answer), Replayed: result.Replayed, Err: err}
+	if errors.As(errors.Join(err, result.Err), &own) {
+		e.Code = own.Code
+	}
+	r.answered(e)
 }
 
 func (r *request) do(ctx context.Context) (runtime.Result, error) {
 	call := runtime.Call{Principal: r.id.Principal, Key: r.id.Key, Fingerprint: r.fingerprint}
-	if r.world.transactions {
+	if r.world.mode.transactions() {
 		return runtime.DoTx(ctx, r.process.guard, r.process.conn, call, r.work)
 	}
 	return r.process.guard.Do(ctx, call, func(ctx context.Context) (runtime.Answer, error) { return r.work(ctx, nil) })
@@ -142,7 +155,8 @@ func (r *request) work(ctx context.Context, tx *transaction) (runtime.Answer, er
 	}
 	deadline, _ := ctx.Deadline()
 	w.note(Event{Kind: RunBegan, Request: r.n, Deadline: deadline.Sub(w.start), Fencing: runtime.FencingNumber(ctx),
-		Fence: runtime.Fence{ID: runtime.ID{Principal: runtime.Principal(ctx), Key: runtime.Key(ctx)}, Generation: runtime.Generation(ctx)}})
+		Fence: runtime.Fence{ID: runtime.ID{Principal: runtime.Principal(ctx), Key: runtime.Key(ctx)}, Generation: runtime.Generation(ctx)},
+		Open:  w.openOf(r, tx)})
 	r.runs(ctx, true)
 	defer r.runs(ctx, false)
 	if tx != nil {
@@ -180,6 +194,20 @@ func (r *request) work(ctx context.Context, tx *transaction) (runtime.Answer, er
 		panic(http.ErrAbortHandler)
 	case exiting:
 		goruntime.Goexit()
+	case conflicting, passingOver:
+		tx.failed = true
+		w.note(Event{Kind: Conflict, Request: r.n, Text: "at a statement"})
+		if r.outcome == conflicting {
+			return runtime.Answer{}, errConflict
+		}
+	case commitCalled, commitSent, rollbackCalled, rollbackSent:
+		r.endByHand(tx)
+		switch r.then {
+		case failing:
+			return runtime.Answer{}, errFailed
+		case conflicting:
+			return runtime.Answer{}, errConflict
+		}
 	}
 	return answer, nil
 }

@@ -57,10 +57,29 @@ func randomWorld(t *testing.T, variant Variant, seed uint64) (w *world) {
 func (r *Report) add(w *world, locate func(*Violation)) {
 	r.Worlds++
 	r.Steps += w.step
-	for _, e := range w.history {
+	runs := map[int]int{}
+	for i := range w.history {
+		e := &w.history[i]
 		kind := string(e.Kind)
-		if e.Kind == Failed || e.Kind == Repeated {
+		switch e.Kind {
+		case Failed, Repeated, Conflict, EndedByHand:
 			kind += ": " + e.Text
+		case Inserted:
+			if e.Text == atCommit {
+				kind += ": " + atCommit
+			}
+		case RunBegan:
+			if runs[e.Request]++; runs[e.Request] > 1 {
+				r.Counts["run again"]++
+			}
+		case Completed:
+			if unknown(e.Answer) {
+				r.Counts["closed as unknown"]++
+			}
+		case Effect:
+			if e.ByHand {
+				r.Counts["effect by hand"]++
+			}
 		}
 		r.Counts[kind]++
 		if e.Replayed {

@@ -35,11 +35,20 @@ func newScheduler(seed uint64, variant Variant) *scheduler {
 	p.Gone = time.Duration(s.IntN(2)) * 3 * time.Second
 	p.Wait = time.Duration(s.IntN(2)) * 1777 * time.Millisecond
 	p.Failure = []runtime.Failure{runtime.FailureStore, runtime.FailureRelease, runtime.FailureHold}[s.IntN(3)]
-	transactions := s.IntN(5) < 2
-	if !transactions && s.IntN(3) == 0 {
+	mode := []Mode{Claims, Claims, Twice, Twice, Once}[s.IntN(5)]
+	mixed := mode.transactions() && s.chance(20)
+	if mode == Claims && s.IntN(3) == 0 {
 		p.Renew, p.Timeout = true, 11*time.Second
 	}
-	s.world = newWorld(variant, p, transactions, 2+s.IntN(2))
+	if mode == Once || mixed {
+		p.Wait = 0
+	}
+	if mode.transactions() {
+		p.Retry = s.IntN(3)
+	}
+	s.world = newWorld(variant, p, mode, mixed, 2+s.IntN(2))
+	s.conflicts = mode.transactions() && s.chance(50)
+	s.unruly = mode.transactions() && s.chance(40)
 	return s
 }
 
@@ -105,7 +114,7 @@ func (s *scheduler) mayMove(st *statement) bool {
 func (s *scheduler) move(st *statement) {
 	switch {
 	case st.name == handlerAtWork:
-		st.request.outcome = outcomes[s.IntN(len(outcomes))]
+		s.decide(st.request)
 		s.deliver(st)
 	case s.blocked(st):
 		s.fail(st, runtime.ErrRowLocked)
@@ -117,15 +126,30 @@ func (s *scheduler) move(st *statement) {
 			return
 		}
 		s.execute(st)
-	case s.chance(4) || st.name == commit && s.chance(20) || s.downUntil > s.now():
+	case s.chance(4) || st.tx != nil && s.chance(8) || st.commits && s.chance(15) || s.downUntil > s.now():
 		s.fault(st)
 	default:
+		if st.commits && s.conflicts && s.chance(15) {
+			st.tx.doomed = true
+		}
 		s.execute(st)
 		if s.chance(70) {
 			s.deliver(st)
 		} else if s.chance(40) {
 			st.notBefore = s.upTo(3 * time.Second)
 		}
+	}
+}
+
+// decide says how a request's handler ends.
+func (s *scheduler) decide(r *request) {
+	r.outcome, r.then = outcomes[s.IntN(len(outcomes))], ""
+	switch {
+	case s.conflicts && s.chance(25):
+		r.outcome = []outcome{conflicting, conflicting, conflicting, passingOver}[s.IntN(4)]
+	case s.unruly && s.chance(40):
+		r.outcome = []outcome{commitCalled, commitSent, rollbackCalled, rollbackSent}[s.IntN(4)]
+		r.then = []outcome{created, failing, conflicting}[s.IntN(3)]
 	}
 }
 
@@ -146,7 +170,7 @@ func (s *scheduler) fault(st *statement) {
 		st.notBefore = s.upTo(s.policy.Lease)
 		s.fail(st, err)
 	case 3: // executed, and repeated by who did not hear the answer
-		if st.tx != nil || st.opened != nil || st.name == "begin" {
+		if st.tx != nil || st.opens {
 			return
 		}
 		s.execute(st)

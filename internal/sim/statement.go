@@ -17,9 +17,12 @@ type statement struct {
 	request *request // on whose behalf, nil for sweeps
 	run     func() error
 
-	needs  *runtime.ID  // the row whose lock it needs, if any
-	tx     *transaction // that it belongs to
-	opened *transaction // that it opened
+	needs   *runtime.ID  // the row whose lock it needs, if any
+	inserts *runtime.ID  // the key that no transaction may be claiming, if any
+	tx      *transaction // that it belongs to
+	commits bool         // it ends tx with all that was written
+	opens   bool         // it opens a transaction
+	opened  *transaction // that it opened
 
 	arrived   time.Duration
 	notBefore time.Duration // when the scheduler may move it next
@@ -94,7 +97,7 @@ func (w *world) noteFailed(s *statement, err error) {
 func (s *statement) disconnect() {
 	for _, tx := range []*transaction{s.tx, s.opened} {
 		if tx != nil {
-			tx.lost = true
+			tx.lose()
 		}
 	}
 }
@@ -106,7 +109,7 @@ func (w *world) execute(s *statement) {
 	w.act(0)
 	s.executed = true
 	if s.opened != nil && s.unheard {
-		s.opened.lost = true
+		s.opened.lose()
 	}
 }
 
@@ -125,7 +128,7 @@ func (w *world) deliver(s *statement) {
 	if s.err != nil {
 		w.noteFailed(s, s.err)
 	}
-	if s.err != nil && s.err != errRefused {
+	if breaks(s.err) {
 		s.disconnect()
 	}
 	s.unheard = true
@@ -138,11 +141,26 @@ func (w *world) fail(s *statement, err error) {
 	w.deliver(s)
 }
 
-// blocked says whether another transaction holds the row that s needs.
+// blocked says whether another transaction holds the row or the key that s
+// needs.
 func (w *world) blocked(s *statement) bool {
-	if s.needs == nil || s.executed || w.variant == CommitWithoutRowLock {
+	switch {
+	case s.executed || w.variant == CommitWithoutRowLock:
+		return false
+	case s.inserts != nil:
+		return w.table.claiming(*s.inserts)
+	case s.needs == nil:
 		return false
 	}
 	r := w.table.at(*s.needs)
 	return r != nil && r.lock != nil
+}
+
+// breaks says whether a connection is not used again after an error.
+func breaks(err error) bool {
+	switch err {
+	case nil, errRefused, runtime.ErrTxFailed, runtime.ErrTxEnded, runtime.ErrTxConflict:
+		return false
+	}
+	return true
 }

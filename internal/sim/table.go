@@ -18,6 +18,7 @@ type table struct {
 	clock   func() int64 // epoch milliseconds
 	note    func(Event)
 	rows    map[runtime.ID]*row
+	unseen  map[runtime.ID]*transaction // that claim a key and have not ended
 }
 
 // row is a row with the columns that runtime.Row does not show.

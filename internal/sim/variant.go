@@ -26,6 +26,13 @@ const (
 	ForgottenCompletion  Variant = "forgotten completion"                     // a completion that failed is not repeated
 	EmptyRenewal         Variant = "renewal that renews nothing"              // it says that it did
 	SecondCompletion     Variant = "completion of a completed row"            // by its owner, with another answer
+	GatelessClaims       Variant = "gateless claims"                          // two transactions claim one key
+	AnswerBeforeCommit   Variant = "answer before the commit"                 // of claim, effect and answer
+	EmptyUndo            Variant = "undo that undoes nothing"                 // but keeps the claim
+	UndecidedRetry       Variant = "undecided retry"                          // a COMMIT of unknown outcome counts as rolled back
+	EagerRetry           Variant = "one retry too many"                       // more than the policy says
+	KeptEffect           Variant = "retry that keeps the effect"              // of the run that met another transaction
+	UnseenEnd            Variant = "end by hand unseen"                       // a transaction that its handler ended is taken for ours
 )
 
 // Variants lists all mistakes.
@@ -33,4 +40,5 @@ var Variants = []Variant{
 	UnfencedCompletion, AgeOnlyTakeover, BlindSweep, OwnerlessRelease, ExpiredBeatsLease, DeadlineFromAnswer,
 	AnswerBeforeDurable, InsertAlwaysWins, BlindFingerprint, SharedPrincipals, AlteredReplay, RawErrors,
 	FencingFromClock, CompletionOutsideTx, CommitWithoutRowLock, ForgottenCompletion, EmptyRenewal, SecondCompletion,
+	GatelessClaims, AnswerBeforeCommit, EmptyUndo, UndecidedRetry, EagerRetry, KeptEffect, UnseenEnd,
 }

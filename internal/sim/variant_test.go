@@ -28,6 +28,13 @@ var catches = map[Variant]Invariant{
 	ForgottenCompletion:  Durable,
 	EmptyRenewal:         LiveOwner,
 	SecondCompletion:     OneCompletion,
+	GatelessClaims:       Kept,
+	AnswerBeforeCommit:   Durable,
+	EmptyUndo:            Together,
+	UndecidedRetry:       HonestRefusal,
+	EagerRetry:           ClaimedRun,
+	KeptEffect:           Together,
+	UnseenEnd:            Together,
 }
 
 // A checker that cannot fail proves nothing: each known mistake is found

@@ -16,17 +16,20 @@ import (
 // goroutine alone uses it, and only while all others wait, but for what says
 // otherwise.
 type world struct {
-	variant      Variant
-	policy       runtime.Policy
-	transactions bool
-	table        *table
-	processes    []*process // alive
-	graves       []*process
-	requests     []*request
-	pending      []*statement
-	open         []*transaction // not yet ended
-	start        time.Time
-	skew         time.Duration // of the ledger's clock
+	variant   Variant
+	policy    runtime.Policy
+	mode      Mode
+	mixed     bool // every second process has the other mode
+	conflicts bool // transactions meet each other
+	unruly    bool // handlers end transactions themselves
+	table     *table
+	processes []*process // alive
+	graves    []*process
+	requests  []*request
+	pending   []*statement
+	open      []*transaction // not yet ended
+	start     time.Time
+	skew      time.Duration // of the ledger's clock
 
 	running sync.WaitGroup // requests
 	over    chan struct{}  // closed at the end
@@ -63,10 +66,10 @@ func (p *process) number() int {
 // epoch is the ledger's time when a world begins, in epoch milliseconds.
 const epoch = 1_700_000_000_000
 
-func newWorld(variant Variant, policy runtime.Policy, transactions bool, processes int) *world {
-	w := &world{variant: variant, policy: policy, transactions: transactions, start: time.Now(),
+func newWorld(variant Variant, policy runtime.Policy, mode Mode, mixed bool, processes int) *world {
+	w := &world{variant: variant, policy: policy, mode: mode, mixed: mixed, start: time.Now(),
 		over: make(chan struct{}), owners: map[runtime.Owner]*request{}}
-	w.table = &table{variant: variant, rows: map[runtime.ID]*row{}, note: w.note,
+	w.table = &table{variant: variant, rows: map[runtime.ID]*row{}, unseen: map[runtime.ID]*transaction{}, note: w.note,
 		clock: func() int64 { return epoch + (w.now() + w.skew).Milliseconds() }}
 	for range processes {
 		w.boot()
@@ -104,14 +107,22 @@ func (w *world) alive(id runtime.ID) (alive []int) {
 	return alive
 }
 
-// boot starts a process. Every second one has another fingerprint rule, as in
-// the middle of a deployment.
+// boot starts a process. Every second one has another fingerprint rule, and
+// perhaps the other mode, as in the middle of a deployment.
 func (w *world) boot() *process {
 	p := &process{n: len(w.processes) + len(w.graves)}
 	p.conn = &conn{w, p}
 	policy := w.policy
+	mode := w.mode
 	if p.n%2 == 1 {
 		policy.Fingerprint.Headers = []string{"content-type", "x-api-version"}
+		if w.mixed {
+			mode = mode.other()
+		}
+	}
+	policy.Once = mode == Once
+	if w.variant == EagerRetry {
+		policy.Retry++
 	}
 	var err error
 	if p.engine, err = runtime.NewEngine(p.conn, runtime.WithLogger(slog.New(slog.DiscardHandler))); err != nil {
@@ -172,7 +183,7 @@ func (w *world) settle(fresh func(*statement)) {
 		}
 	}
 	w.pending = slices.DeleteFunc(w.pending, func(s *statement) bool {
-		return s.unheard && (s.executed || s.name == handlerAtWork || s.tx != nil && s.name != commit)
+		return s.unheard && (s.executed || s.name == handlerAtWork || s.tx != nil && !s.commits)
 	})
 }
 
@@ -205,7 +216,7 @@ func (w *world) kill(p *process) {
 	}
 	for _, tx := range w.open {
 		if tx.process == p {
-			tx.lost = true
+			tx.lose()
 		}
 	}
 }

@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Answers", answerCases},
 		{"Contexts", contextCases},
 		{"Races", raceCases},
+		{"Crowds", crowdCases},
 	} {
 		t.Run(g.name, func(t *testing.T) {
 			for _, c := range g.cases {

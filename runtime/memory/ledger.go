@@ -3,7 +3,6 @@
 package memory
 
 import (
-	"bytes"
 	"context"
 	"sync"
 	"time"
@@ -125,8 +124,7 @@ func (l *Ledger) Read(ctx context.Context, id runtime.ID) (runtime.Row, bool, er
 	}
 	read := r.Row
 	read.Now = now
-	read.Answer.Headers = bytes.Clone(read.Answer.Headers)
-	read.Answer.Body = bytes.Clone(read.Answer.Body)
+	read.Answer = clone(read.Answer)
 	return read, true, nil
 }
 
@@ -202,9 +200,16 @@ func (l *Ledger) Complete(ctx context.Context, c runtime.Completion) (bool, erro
 		return r != nil && r.Completed && r.Generation == c.Generation && r.Owner == c.Owner, nil
 	}
 	r.Completed = true
-	r.Answer = runtime.StoredAnswer{Status: c.Answer.Status, Headers: bytes.Clone(c.Answer.Headers), Body: bytes.Clone(c.Answer.Body)}
+	r.Answer = clone(c.Answer)
 	l.expire(r, now+c.Retain.Milliseconds(), c.Gone)
 	return true, nil
+}
+
+// clone copies an answer, both parts into one piece of memory.
+func clone(a runtime.StoredAnswer) runtime.StoredAnswer {
+	at := len(a.Headers)
+	both := append(append(make([]byte, 0, at+len(a.Body)), a.Headers...), a.Body...)
+	return runtime.StoredAnswer{Status: a.Status, Headers: both[:at:at], Body: both[at:]}
 }
 
 // Release implements [runtime.Ledger].

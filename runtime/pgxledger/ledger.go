@@ -21,8 +21,9 @@ import (
 // Emitted ledgers construct it.
 type Ledger struct {
 	*core
-	pool    *pgxpool.Pool
-	learned *atomic.Bool // that prepared statements get lost
+	pool     *pgxpool.Pool
+	together together
+	learned  *atomic.Bool // that prepared statements get lost
 }
 
 type core = sqlcore.Core[DBTX]
@@ -88,7 +89,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, statements Statements, opts ..
 	}
 	learned := new(atomic.Bool)
 	db := unprepared{pool, learned}
-	l := &Ledger{pool: pool, learned: learned, core: &core{
+	l := &Ledger{pool: pool, together: statements, learned: learned, core: &core{
 		Writer: db, Reader: db, Statements: statements, Engine: learning(learned), Limit: o.limit,
 		Exec: func(ctx context.Context, statement string) error {
 			_, err := pool.Exec(ctx, statement)

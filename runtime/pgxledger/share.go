@@ -1,6 +1,7 @@
 package pgxledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -21,30 +22,37 @@ func (l *Ledger) shareCommits() {
 // errLearned sends writes on their own ways where prepared statements get lost.
 var errLearned = errors.New("idemgen: a pooler loses prepared statements")
 
-// commitTogether runs a batch in one round trip, which is one transaction. Each
-// write is run twice: first on what writes its statement down, then on what
-// gives the answer to it. The answers come before the commit is durable, which
-// is when Close returns.
+// commitTogether sends a batch in one go, which is one transaction. The answers
+// come before the commit is durable, which is when Close returns.
 func (l *Ledger) commitTogether(ctx context.Context, batch []*sqlcore.Write[DBTX]) error {
 	if l.learned.Load() {
 		return errLearned
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.Limit)
 	defer cancel()
-	asked := &pgx.Batch{}
+	asked := asking{&pgx.Batch{}}
+	_, err := l.together.Together(ctx, asked)
 	for _, w := range batch {
-		if err := w.Run(ctx, asking{asked}); !errors.Is(err, errAsked) {
-			return err
+		if w.Insert != nil {
+			_, err = l.together.InsertTogether(ctx, asked, *w.Insert)
+		} else {
+			_, err = l.together.CompleteTogether(ctx, asked, *w.Complete)
 		}
 	}
-	results := l.pool.SendBatch(ctx, asked)
-	for _, w := range batch {
-		if err := w.Run(ctx, answering{results}); err != nil {
-			results.Close()
-			return err
-		}
+	if !errors.Is(err, errAsked) {
+		return err
 	}
-	return results.Close()
+	results := l.pool.SendBatch(ctx, asked.batch)
+	now, err := l.together.Together(ctx, answering{results})
+	for _, w := range batch {
+		if err != nil {
+			break
+		}
+		var tag pgconn.CommandTag
+		tag, err = results.Exec()
+		w.Rows, w.Now = tag.RowsAffected(), now
+	}
+	return cmp.Or(results.Close(), err)
 }
 
 // errAsked says that a statement was only written down.
@@ -64,22 +72,24 @@ func (a asking) QueryRow(_ context.Context, query string, args ...any) pgx.Row {
 }
 
 func (a asking) Query(context.Context, string, ...any) (pgx.Rows, error) {
-	return nil, errors.New("idemgen: statements of several rows do not share commits")
+	return nil, errors.New("idemgen: no statement of a batch returns several rows")
 }
 
 type askedRow struct{}
 
 func (askedRow) Scan(...any) error { return errAsked }
 
-// answering gives the answers to what was asked, in the same order.
-type answering struct{ results pgx.BatchResults }
+// answering gives the answer to the next statement that was asked.
+type answering struct{ pgx.BatchResults }
 
 func (a answering) Exec(context.Context, string, ...any) (pgconn.CommandTag, error) {
-	return a.results.Exec()
+	return a.BatchResults.Exec()
 }
 
-func (a answering) QueryRow(context.Context, string, ...any) pgx.Row { return a.results.QueryRow() }
+func (a answering) QueryRow(context.Context, string, ...any) pgx.Row {
+	return a.BatchResults.QueryRow()
+}
 
 func (a answering) Query(context.Context, string, ...any) (pgx.Rows, error) {
-	return a.results.Query()
+	return a.BatchResults.Query()
 }

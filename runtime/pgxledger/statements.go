@@ -20,7 +20,18 @@ type DBTX interface {
 
 // Statements are the statements of an emitted ledger. A statement whose
 // condition does not hold returns pgx.ErrNoRows or 0 rows.
-type Statements = sqlcore.Statements[DBTX]
+type Statements interface {
+	sqlcore.Statements[DBTX]
+	InsertFirst(context.Context, DBTX, InsertParams) (Claimed, error)
+	together
+}
+
+// together are statements for batches.
+type together interface {
+	Together(context.Context, DBTX) (now int64, err error)
+	InsertTogether(context.Context, DBTX, InsertParams) (int64, error)
+	CompleteTogether(context.Context, DBTX, CompleteParams) (int64, error)
+}
 
 // Parameters and rows of [Statements].
 type (

@@ -91,11 +91,10 @@ func New(ctx context.Context, db *sql.DB, engine Engine, statements Statements, 
 		return nil, err
 	}
 	writer, reader := DBTX(db), DBTX(o.reader)
+	var writes *kept
 	if engine.OneWriter {
-		writer = keepPrepared(db)
-		if reader = writer; o.reader != db {
-			reader = keepPrepared(o.reader)
-		}
+		writes = keepPrepared(db)
+		writer, reader = writes.alone(), keepPrepared(o.reader).alone()
 	}
 	l := &Ledger{db: db, core: &core{
 		Writer: writer, Reader: reader, Statements: statements, Engine: engine, Limit: o.limit,
@@ -108,7 +107,7 @@ func New(ctx context.Context, db *sql.DB, engine Engine, statements Statements, 
 		return nil, err
 	}
 	if engine.OneWriter && !o.apart {
-		l.shareCommits()
+		l.shareCommits(writes)
 	}
 	return l, nil
 }

@@ -3,72 +3,113 @@ package sqlledger
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"sync"
 )
 
-// kept runs each statement through one that was prepared when it was first
-// met: SQLite would parse it every time otherwise, which costs more than to
-// run it. A ledger has few statements, so that none is ever dropped; they are
-// closed with what they were prepared on. It is safe for concurrent use.
-type kept struct {
-	on DBTX // a database or a transaction
-
-	mu         sync.Mutex
-	statements map[string]*sql.Stmt
-}
-
-func keepPrepared(on DBTX) *kept {
-	return &kept{on: on, statements: map[string]*sql.Stmt{}}
-}
-
-// statement returns the prepared statement of a text, or nil where it cannot be
-// prepared: then the text itself is to be run, whose error tells why.
-func (p *kept) statement(ctx context.Context, query string) *sql.Stmt {
-	p.mu.Lock()
-	s := p.statements[query]
-	p.mu.Unlock()
-	if s != nil {
-		return s
-	}
-	s, err := p.on.PrepareContext(ctx, query)
-	if err != nil {
-		return nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if first := p.statements[query]; first != nil {
-		s.Close()
-		return first
-	}
-	p.statements[query] = s
-	return s
+// byText runs statements through those that find has, and what it has not as
+// text, whose error tells why.
+type byText struct {
+	DBTX
+	find func(ctx context.Context, query string) *sql.Stmt // nil where it cannot be prepared
 }
 
 // ExecContext implements [DBTX].
-func (p *kept) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if s := p.statement(ctx, query); s != nil {
+func (p byText) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if s := p.find(ctx, query); s != nil {
 		return s.ExecContext(ctx, args...)
 	}
-	return p.on.ExecContext(ctx, query, args...)
+	return p.DBTX.ExecContext(ctx, query, args...)
 }
 
 // QueryContext implements [DBTX].
-func (p *kept) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if s := p.statement(ctx, query); s != nil {
+func (p byText) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if s := p.find(ctx, query); s != nil {
 		return s.QueryContext(ctx, args...)
 	}
-	return p.on.QueryContext(ctx, query, args...)
+	return p.DBTX.QueryContext(ctx, query, args...)
 }
 
 // QueryRowContext implements [DBTX].
-func (p *kept) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	if s := p.statement(ctx, query); s != nil {
+func (p byText) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if s := p.find(ctx, query); s != nil {
 		return s.QueryRowContext(ctx, args...)
 	}
-	return p.on.QueryRowContext(ctx, query, args...)
+	return p.DBTX.QueryRowContext(ctx, query, args...)
 }
 
-// PrepareContext implements [DBTX].
-func (p *kept) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
-	return p.on.PrepareContext(ctx, query)
+// kept are the statements of a database, each prepared when it was first met:
+// SQLite would parse it every time otherwise, which costs more than to run it.
+// A ledger has few statements, so that none is ever dropped; they are closed
+// with the database. It is safe for concurrent use.
+type kept struct {
+	db *sql.DB
+
+	mu         sync.Mutex
+	statements map[string]*sql.Stmt
+	missed     []string // what transactions had to prepare for themselves
+}
+
+func keepPrepared(db *sql.DB) *kept {
+	return &kept{db: db, statements: map[string]*sql.Stmt{}}
+}
+
+// alone runs statements by themselves.
+func (k *kept) alone() DBTX { return byText{k.db, k.statement} }
+
+func (k *kept) statement(ctx context.Context, query string) *sql.Stmt {
+	k.mu.Lock()
+	s := k.statements[query]
+	k.mu.Unlock()
+	if s != nil {
+		return s
+	}
+	s, err := k.db.PrepareContext(ctx, query)
+	if err != nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if first := k.statements[query]; first != nil {
+		s.Close()
+		return first
+	}
+	k.statements[query] = s
+	return s
+}
+
+// in runs statements in a transaction, one after another. What was never met
+// is prepared for the transaction alone: it has a connection, perhaps the only
+// one, and must not wait for another.
+func (k *kept) in(tx *sql.Tx) DBTX {
+	own := map[string]*sql.Stmt{}
+	return byText{tx, func(ctx context.Context, query string) *sql.Stmt {
+		if s := own[query]; s != nil {
+			return s
+		}
+		k.mu.Lock()
+		s := k.statements[query]
+		if s == nil && !slices.Contains(k.missed, query) {
+			k.missed = append(k.missed, query)
+		}
+		k.mu.Unlock()
+		if s != nil {
+			s = tx.StmtContext(ctx, s)
+		} else {
+			s, _ = tx.PrepareContext(ctx, query)
+		}
+		own[query] = s
+		return s
+	}}
+}
+
+// prepareMissed prepares what transactions have missed, for the next one.
+func (k *kept) prepareMissed(ctx context.Context) {
+	k.mu.Lock()
+	missed := k.missed
+	k.missed = nil
+	k.mu.Unlock()
+	for _, query := range missed {
+		k.statement(ctx, query)
+	}
 }

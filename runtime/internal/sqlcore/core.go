@@ -51,32 +51,57 @@ func (l *Core[DB]) Conflict(err error) bool {
 func (l *Core[DB]) Insert(ctx context.Context, c runtime.Claim) (runtime.Claimed, bool, error) {
 	params := insertParams(c)
 	won, r := false, Claimed{}
-	run := func(ctx context.Context, db DB) (err error) {
-		r, err = l.Statements.Insert(ctx, db, params)
-		won = err == nil
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
+	run := func(insert func(context.Context, DB, InsertParams) (Claimed, error)) func(context.Context, DB) error {
+		return func(ctx context.Context, db DB) (err error) {
+			r, err = insert(ctx, db, params)
+			won = err == nil
+			if errors.Is(err, sql.ErrNoRows) {
+				return nil
+			}
+			return err
 		}
-		return err
 	}
-	if err := l.write(ctx, "insert", c.ID, run); err != nil || !won {
+	w := &Write[DB]{id: c.ID, Insert: &params, run: run(l.Statements.Insert)}
+	first := w.run
+	if s, ok := l.Statements.(firsts[DB]); ok {
+		first = run(s.InsertFirst)
+	}
+	if err := l.write(ctx, "insert", w, first); err != nil {
 		return runtime.Claimed{}, false, err
+	}
+	if w.Rows > 0 {
+		won, r = true, Claimed{Generation: 1, ClaimedAt: w.Now, LeaseUntil: w.Now + params.LeaseMs}
+	}
+	if !won {
+		return runtime.Claimed{}, false, nil
 	}
 	return claimedUnder(c.Terms, r), true, nil
 }
 
-// write makes a write that may share its commit with others. After an error it
-// may still happen, so that what run has set is not to be looked at.
-func (l *Core[DB]) write(ctx context.Context, name string, id runtime.ID, run func(context.Context, DB) error) error {
-	alone := func(ctx context.Context) error {
-		return l.Retry(ctx, name, func(ctx context.Context, _ int) error { return run(ctx, l.Writer) })
-	}
-	if l.Shared == nil {
-		return alone(ctx)
-	}
+// firsts is implemented by statements of engines on which a claim that is sent
+// for the first time, and so need not look for itself, is a cheaper statement.
+type firsts[DB any] interface {
+	InsertFirst(context.Context, DB, InsertParams) (Claimed, error)
+}
+
+// write makes a write that may share its commit with others; first is its
+// statement for a first attempt. After an error it may still happen, so that
+// what its statement has set is not to be looked at.
+func (l *Core[DB]) write(ctx context.Context, name string, w *Write[DB], first func(context.Context, DB) error) error {
 	ctx, cancel := context.WithTimeout(ctx, l.Limit)
 	defer cancel()
-	return l.Engine.Classify(l.Shared.do(ctx, id, run, alone))
+	alone := func(ctx context.Context, isFirst bool) error {
+		return l.retry(ctx, name, func(ctx context.Context, attempt int) error {
+			if isFirst && attempt == 1 {
+				return first(ctx, l.Writer)
+			}
+			return w.run(ctx, l.Writer)
+		})
+	}
+	if l.Shared == nil {
+		return alone(ctx, true)
+	}
+	return l.Engine.Classify(l.Shared.do(ctx, w, alone))
 }
 
 // claimedUnder is a claim as the runtime sees it.
@@ -207,7 +232,8 @@ func (l *Core[DB]) Complete(ctx context.Context, c runtime.Completion) (bool, er
 		n, err = l.Statements.Complete(ctx, db, params)
 		return err
 	}
-	if err := l.write(ctx, "complete", c.ID, run); err != nil || n > 0 {
+	w := &Write[DB]{id: c.ID, Complete: &params, run: run}
+	if err := l.write(ctx, "complete", w, run); err != nil || n+w.Rows > 0 {
 		return err == nil, err
 	}
 	// Not pending under this fence: unless it has completed already.

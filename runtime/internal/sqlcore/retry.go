@@ -18,6 +18,11 @@ const (
 func (l *Core[DB]) Retry(ctx context.Context, name string, statement func(ctx context.Context, attempt int) error) error {
 	ctx, cancel := context.WithTimeout(ctx, l.Limit)
 	defer cancel()
+	return l.retry(ctx, name, statement)
+}
+
+// retry is Retry under a limit that ctx has already.
+func (l *Core[DB]) retry(ctx context.Context, name string, statement func(ctx context.Context, attempt int) error) error {
 	for attempt := 1; ; attempt++ {
 		err := statement(ctx, attempt)
 		if err == nil || !l.Engine.Passing(err) || ctx.Err() != nil || attempt == maxAttempts {

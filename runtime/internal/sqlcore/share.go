@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/idemgen/idemgen/runtime"
 )
@@ -12,6 +13,9 @@ import (
 // maxShared bounds what commits together, and so how long a commit takes and
 // how much a failure repeats.
 const maxShared = 256
+
+// patience is longer than commits take, and short for who waits behind a lock.
+const patience = 50 * time.Millisecond
 
 // Sharing lets writes of concurrent requests commit together. A write that
 // finds nothing else under way commits by itself, in its own goroutine, at
@@ -29,8 +33,14 @@ type Sharing[DB any] struct {
 	queue   []*Write[DB]
 }
 
-// Write is one statement on one row.
+// Write is one statement on one row: a claim or a completion.
 type Write[DB any] struct {
+	Insert   *InsertParams
+	Complete *CompleteParams
+	// Rows is how many rows the statement wrote, and Now the database's time of
+	// that. A commit that does not Run its writes sets them.
+	Rows, Now int64
+
 	id    runtime.ID
 	run   func(ctx context.Context, db DB) error
 	state state
@@ -47,22 +57,22 @@ const (
 	leading
 )
 
-// Run runs the write's statement. It may be run on something that only writes
-// down what would be asked, and then again on what gives the answers.
+// Run runs the write's statement.
 func (w *Write[DB]) Run(ctx context.Context, db DB) error { return w.run(ctx, db) }
 
 // do makes a write: alone, or run in a batch. When the batch fails, the write
 // is repeated alone, so that one row which cannot be written holds up nobody
-// else. A caller whose ctx ends leaves; its write may happen or not.
-func (s *Sharing[DB]) do(ctx context.Context, id runtime.ID, run func(context.Context, DB) error, alone func(context.Context) error) error {
+// else. A caller whose ctx ends leaves; its write may happen or not. alone is
+// told whether the write is sent for the first time.
+func (s *Sharing[DB]) do(ctx context.Context, w *Write[DB], alone func(ctx context.Context, first bool) error) error {
 	s.mu.Lock()
 	if s.running < s.Writers {
 		s.running++
 		s.mu.Unlock()
-		defer s.next()
-		return alone(ctx)
+		defer s.briefly()()
+		return alone(ctx, true)
 	}
-	w := &Write[DB]{id: id, run: run, wake: make(chan []*Write[DB], 1)}
+	w.wake = make(chan []*Write[DB], 1)
 	s.queue = append(s.queue, w)
 	s.mu.Unlock()
 
@@ -75,13 +85,30 @@ func (s *Sharing[DB]) do(ctx context.Context, id runtime.ID, run func(context.Co
 		}
 		batch = <-w.wake
 	}
-	if batch != nil {
+	switch len(batch) {
+	case 0:
+	case 1: // nobody else waits: a transaction would only add its two statements
+		defer s.briefly()()
+		return alone(ctx, true)
+	default:
 		s.lead(ctx, batch)
 	}
 	if w.err != nil {
-		return alone(ctx)
+		w.Rows, w.Now = 0, 0
+		return alone(ctx, false)
 	}
 	return nil
+}
+
+// briefly keeps a writer busy until what it returns is called, or until patience
+// is over: a write that waits for somebody's lock does so in nobody's place.
+func (s *Sharing[DB]) briefly() (done func()) {
+	timer := time.AfterFunc(patience, s.next)
+	return func() {
+		if timer.Stop() {
+			s.next()
+		}
+	}
 }
 
 // leave takes a write out of the queue. It reports false when the write leads a

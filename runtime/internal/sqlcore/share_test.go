@@ -13,7 +13,9 @@ import (
 	"github.com/idemgen/idemgen/runtime"
 )
 
-// disk is a database whose commits take a second each. It keeps what was
+const commitTime = 10 * time.Millisecond
+
+// disk is a database whose commits take commitTime each. It keeps what was
 // committed, batch by batch.
 type disk struct {
 	mu      sync.Mutex
@@ -36,7 +38,7 @@ func (d *disk) write(key string) func(context.Context, *db) error {
 }
 
 func (d *disk) commit(on *db) {
-	time.Sleep(time.Second)
+	time.Sleep(commitTime)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.batches = append(d.batches, on.pending)
@@ -51,7 +53,7 @@ func (d *disk) sharing(writers int) *Sharing[*db] {
 			}
 		}
 		if d.failing != nil {
-			time.Sleep(time.Second)
+			time.Sleep(commitTime)
 			return d.failing
 		}
 		if ctx.Err() == nil {
@@ -63,7 +65,7 @@ func (d *disk) sharing(writers int) *Sharing[*db] {
 
 // do makes the write of a key through a sharing.
 func (d *disk) do(ctx context.Context, s *Sharing[*db], key string) error {
-	return s.do(ctx, runtime.ID{Principal: "alice", Key: key}, d.write(key), func(ctx context.Context) error {
+	return s.do(ctx, &Write[*db]{id: runtime.ID{Principal: "alice", Key: key}, run: d.write(key)}, func(ctx context.Context, _ bool) error {
 		on := &db{}
 		if err := d.write(key)(ctx, on); err != nil {
 			return err
@@ -109,12 +111,12 @@ func TestSharingFormsBatches(t *testing.T) {
 		s := d.sharing(1)
 		var wg sync.WaitGroup
 		d.at(t, s, &wg, "a", "d", "c", "b")
-		time.Sleep(1500 * time.Millisecond)
+		time.Sleep(commitTime * 3 / 2)
 		d.at(t, s, &wg, "f", "e")
 		wg.Wait()
 		d.want(t, "[[a] [b c d] [e f]]")
 		start := time.Now()
-		if err := d.do(t.Context(), s, "g"); err != nil || time.Since(start) != time.Second {
+		if err := d.do(t.Context(), s, "g"); err != nil || time.Since(start) != commitTime {
 			t.Errorf("alone: %v after %v", err, time.Since(start))
 		}
 		if s.running != 0 || len(s.queue) != 0 {
@@ -131,7 +133,7 @@ func TestSharingWithTwoWriters(t *testing.T) {
 		start := time.Now()
 		d.at(t, s, &wg, "a", "b", "c", "d", "e")
 		wg.Wait()
-		if took := time.Since(start); took != 2*time.Second || len(d.batches) != 3 {
+		if took := time.Since(start); took != 2*commitTime || len(d.batches) != 3 {
 			t.Errorf("%v took %v", d.batches, took)
 		}
 	})
@@ -164,7 +166,7 @@ func TestSharingRepeatsWhatFailed(t *testing.T) {
 // A caller whose context ends leaves, wherever its write is, and the others of
 // its batch do not notice. One that leads the batch sees it through.
 func TestSharingWithCallersThatLeave(t *testing.T) {
-	for _, when := range []time.Duration{500 * time.Millisecond, 1500 * time.Millisecond} {
+	for _, when := range []time.Duration{commitTime / 2, commitTime * 3 / 2} {
 		for _, who := range []string{"b", "c"} {
 			t.Run(fmt.Sprint(who, " after ", when), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -191,7 +193,7 @@ func TestSharingWithCallersThatLeave(t *testing.T) {
 					}
 					wg.Wait()
 					for key, err := range errs {
-						left := key == who && (when < time.Second || key != "b")
+						left := key == who && (when < commitTime || key != "b")
 						if left != errors.Is(err, context.Canceled) {
 							t.Errorf("%s: %v", key, err)
 						}
@@ -199,10 +201,10 @@ func TestSharingWithCallersThatLeave(t *testing.T) {
 							t.Errorf("%s is not committed", key)
 						}
 					}
-					if when > time.Second {
+					if when > commitTime {
 						d.want(t, "[[a] [b c d]]")
 					}
-					if withdrawn := when < time.Second; withdrawn == slices.Contains(d.committed(), who) {
+					if withdrawn := when < commitTime; withdrawn == slices.Contains(d.committed(), who) {
 						t.Errorf("committed %v", d.committed())
 					}
 				})
@@ -233,4 +235,35 @@ func TestLeaveOfEveryState(t *testing.T) {
 	if len(s.queue) != 0 {
 		t.Errorf("%d writes wait; want the one that was left gone", len(s.queue))
 	}
+}
+
+// A write that waits for somebody's lock keeps no place: others go on.
+func TestSharingPastAWriteThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		s := d.sharing(1)
+		var wg sync.WaitGroup
+		unlocked := make(chan struct{})
+		wg.Go(func() {
+			err := s.do(t.Context(), &Write[*db]{}, func(context.Context, bool) error { <-unlocked; return nil })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		start := time.Now()
+		d.at(t, s, &wg, "a", "b")
+		time.Sleep(patience + 2*commitTime)
+		synctest.Wait()
+		d.want(t, "[[a b]]")
+		d.at(t, s, &wg, "c")
+		close(unlocked)
+		wg.Wait()
+		if took := time.Since(start); took != patience+3*commitTime {
+			t.Errorf("took %v", took)
+		}
+		if s.running != 0 || len(s.queue) != 0 {
+			t.Errorf("%d writers run and %d writes wait when all is done", s.running, len(s.queue))
+		}
+	})
 }

@@ -36,12 +36,16 @@ type statements struct{ q *Queries }
 func (s statements) Schema() []string { return sqlledger.SplitSchema(Schema) }
 
 func (s statements) Insert(ctx context.Context, db sqlledger.DBTX, p sqlledger.InsertParams) (sqlledger.Claimed, error) {
-	row, err := s.q.Insert(ctx, db, InsertParams{
+	row, err := s.q.Insert(ctx, db, newRow(p))
+	return sqlledger.Claimed(row), err
+}
+
+func newRow(p sqlledger.InsertParams) InsertParams {
+	return InsertParams{
 		Principal: []byte(p.Principal), Scope: []byte(p.Scope), Key: []byte(p.Key),
 		Operation: p.Operation, Policy: p.Policy, Fingerprint: p.Fingerprint, Owner: p.Owner,
 		LeaseMs: p.LeaseMs, RetainMs: p.RetainMs, GoneMs: p.GoneMs,
-	})
-	return sqlledger.Claimed(row), err
+	}
 }
 
 func (s statements) InsertOnce(ctx context.Context, db sqlledger.DBTX, p sqlledger.InsertOnceParams) (sqlledger.InsertOnceRow, error) {
@@ -86,11 +90,7 @@ func (s statements) Renew(ctx context.Context, db sqlledger.DBTX, p sqlledger.Re
 }
 
 func (s statements) Complete(ctx context.Context, db sqlledger.DBTX, p sqlledger.CompleteParams) (int64, error) {
-	return s.q.Complete(ctx, db, CompleteParams{
-		Principal: []byte(p.Principal), Scope: []byte(p.Scope), Key: []byte(p.Key),
-		ResponseStatus: p.ResponseStatus, ResponseHeaders: p.ResponseHeaders, ResponseBody: p.ResponseBody,
-		RetainMs: p.RetainMs, GoneMs: p.GoneMs, Generation: p.Generation, Owner: p.Owner,
-	})
+	return s.q.Complete(ctx, db, answered(p))
 }
 
 func (s statements) CompleteIn(ctx context.Context, db sqlledger.DBTX, p sqlledger.CompleteParams) (int64, error) {
@@ -99,6 +99,14 @@ func (s statements) CompleteIn(ctx context.Context, db sqlledger.DBTX, p sqlledg
 		ResponseStatus: p.ResponseStatus, ResponseHeaders: p.ResponseHeaders, ResponseBody: p.ResponseBody,
 		RetainMs: p.RetainMs, GoneMs: p.GoneMs, Generation: p.Generation, Owner: p.Owner,
 	})
+}
+
+func answered(p sqlledger.CompleteParams) CompleteParams {
+	return CompleteParams{
+		Principal: []byte(p.Principal), Scope: []byte(p.Scope), Key: []byte(p.Key),
+		ResponseStatus: p.ResponseStatus, ResponseHeaders: p.ResponseHeaders, ResponseBody: p.ResponseBody,
+		RetainMs: p.RetainMs, GoneMs: p.GoneMs, Generation: p.Generation, Owner: p.Owner,
+	}
 }
 
 func (s statements) Lock(ctx context.Context, db sqlledger.DBTX, p sqlledger.FenceParams) (int64, error) {

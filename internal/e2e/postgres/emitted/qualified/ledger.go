@@ -37,12 +37,34 @@ type statements struct{ q *Queries }
 func (s statements) Schema() []string { return pgxledger.SplitSchema(Schema) }
 
 func (s statements) Insert(ctx context.Context, db pgxledger.DBTX, p pgxledger.InsertParams) (pgxledger.Claimed, error) {
-	row, err := s.q.Insert(ctx, db, InsertParams{
+	row, err := s.q.Insert(ctx, db, newRow(p))
+	return pgxledger.Claimed(row), err
+}
+
+func newRow(p pgxledger.InsertParams) InsertParams {
+	return InsertParams{
 		Principal: []byte(p.Principal), Scope: []byte(p.Scope), Key: []byte(p.Key),
 		Operation: p.Operation, Policy: p.Policy, Fingerprint: p.Fingerprint, Owner: p.Owner,
 		LeaseMs: p.LeaseMs, RetainMs: p.RetainMs, GoneMs: p.GoneMs,
-	})
+	}
+}
+
+func (s statements) InsertFirst(ctx context.Context, db pgxledger.DBTX, p pgxledger.InsertParams) (pgxledger.Claimed, error) {
+	row, err := s.q.InsertFirst(ctx, db, InsertFirstParams(newRow(p)))
 	return pgxledger.Claimed(row), err
+}
+
+func (s statements) Together(ctx context.Context, db pgxledger.DBTX) (now int64, err error) {
+	row, err := s.q.Together(ctx, db)
+	return row.Now, err
+}
+
+func (s statements) InsertTogether(ctx context.Context, db pgxledger.DBTX, p pgxledger.InsertParams) (int64, error) {
+	return s.q.InsertTogether(ctx, db, InsertTogetherParams(newRow(p)))
+}
+
+func (s statements) CompleteTogether(ctx context.Context, db pgxledger.DBTX, p pgxledger.CompleteParams) (int64, error) {
+	return s.q.CompleteTogether(ctx, db, CompleteTogetherParams(answered(p)))
 }
 
 func (s statements) InsertOnce(ctx context.Context, db pgxledger.DBTX, p pgxledger.InsertOnceParams) (pgxledger.InsertOnceRow, error) {
@@ -87,11 +109,7 @@ func (s statements) Renew(ctx context.Context, db pgxledger.DBTX, p pgxledger.Re
 }
 
 func (s statements) Complete(ctx context.Context, db pgxledger.DBTX, p pgxledger.CompleteParams) (int64, error) {
-	return s.q.Complete(ctx, db, CompleteParams{
-		Principal: []byte(p.Principal), Scope: []byte(p.Scope), Key: []byte(p.Key),
-		ResponseStatus: p.ResponseStatus, ResponseHeaders: p.ResponseHeaders, ResponseBody: p.ResponseBody,
-		RetainMs: p.RetainMs, GoneMs: p.GoneMs, Generation: p.Generation, Owner: p.Owner,
-	})
+	return s.q.Complete(ctx, db, answered(p))
 }
 
 func (s statements) CompleteIn(ctx context.Context, db pgxledger.DBTX, p pgxledger.CompleteParams) (int64, error) {
@@ -100,6 +118,14 @@ func (s statements) CompleteIn(ctx context.Context, db pgxledger.DBTX, p pgxledg
 		ResponseStatus: p.ResponseStatus, ResponseHeaders: p.ResponseHeaders, ResponseBody: p.ResponseBody,
 		RetainMs: p.RetainMs, GoneMs: p.GoneMs, Generation: p.Generation, Owner: p.Owner,
 	})
+}
+
+func answered(p pgxledger.CompleteParams) CompleteParams {
+	return CompleteParams{
+		Principal: []byte(p.Principal), Scope: []byte(p.Scope), Key: []byte(p.Key),
+		ResponseStatus: p.ResponseStatus, ResponseHeaders: p.ResponseHeaders, ResponseBody: p.ResponseBody,
+		RetainMs: p.RetainMs, GoneMs: p.GoneMs, Generation: p.Generation, Owner: p.Owner,
+	}
 }
 
 func (s statements) Lock(ctx context.Context, db pgxledger.DBTX, p pgxledger.FenceParams) (int64, error) {

@@ -13,7 +13,7 @@
 -- answer was lost: it gets the lease of this send. Another owner's row does not
 -- match there, so it is not locked.
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 ), inserted AS (
   INSERT INTO shop_keys.keys AS k (
     principal, scope, key, operation, policy, fingerprint, status, generation, owner,
@@ -49,13 +49,77 @@ SELECT inserted.generation, inserted.claimed_at, inserted.lease_until FROM inser
 UNION ALL
 SELECT own.generation, own.claimed_at, own.lease_until FROM own;
 
+-- name: InsertFirst :one
+-- Insert for a claim that was not sent before, so that no row can be its own.
+WITH env AS MATERIALIZED (
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+)
+INSERT INTO shop_keys.keys AS k (
+  principal, scope, key, operation, policy, fingerprint, status, generation, owner,
+  claimed_at, lease_until, expires_at, gone_at, sweep_at, created_at
+)
+SELECT
+  sqlc.arg(principal)::bytea, sqlc.arg(scope)::bytea, sqlc.arg(key)::bytea,
+  sqlc.arg(operation)::text, sqlc.arg(policy)::text, sqlc.arg(fingerprint)::bytea,
+  'pending', 1, sqlc.arg(owner)::bytea,
+  env.now,
+  env.now + sqlc.arg(lease_ms)::bigint,
+  env.now + sqlc.arg(lease_ms)::bigint + sqlc.arg(retain_ms)::bigint,
+  env.now + sqlc.arg(lease_ms)::bigint + sqlc.arg(retain_ms)::bigint + sqlc.arg(gone_ms)::bigint,
+  env.now + sqlc.arg(lease_ms)::bigint + sqlc.arg(retain_ms)::bigint,
+  env.now
+FROM env
+WHERE env.lock_limit IS NOT NULL
+ON CONFLICT (principal, scope, key) DO NOTHING
+RETURNING k.generation, k.claimed_at, k.lease_until;
+
+-- name: Together :one
+-- Begins a batch of writes that are sent in one go and commit together. It sets
+-- their lock limit, a short one: a batch that fails is repeated row by row, so
+-- that a locked row holds up nobody else. And it tells the time that they will
+-- all take: now() is the start of their transaction, which is no user's and no
+-- longer than the batch.
+SELECT set_config('lock_timeout', '50ms', true)::text AS lock_limit, floor(date_part('epoch', now()) * 1000)::bigint AS now;
+
+-- name: InsertTogether :execrows
+-- InsertFirst in a batch.
+INSERT INTO shop_keys.keys AS k (
+  principal, scope, key, operation, policy, fingerprint, status, generation, owner,
+  claimed_at, lease_until, expires_at, gone_at, sweep_at, created_at
+)
+VALUES (
+  sqlc.arg(principal)::bytea, sqlc.arg(scope)::bytea, sqlc.arg(key)::bytea,
+  sqlc.arg(operation)::text, sqlc.arg(policy)::text, sqlc.arg(fingerprint)::bytea,
+  'pending', 1, sqlc.arg(owner)::bytea,
+  floor(date_part('epoch', now()) * 1000)::bigint,
+  floor(date_part('epoch', now()) * 1000)::bigint + sqlc.arg(lease_ms)::bigint,
+  floor(date_part('epoch', now()) * 1000)::bigint + sqlc.arg(lease_ms)::bigint + sqlc.arg(retain_ms)::bigint,
+  floor(date_part('epoch', now()) * 1000)::bigint + sqlc.arg(lease_ms)::bigint + sqlc.arg(retain_ms)::bigint + sqlc.arg(gone_ms)::bigint,
+  floor(date_part('epoch', now()) * 1000)::bigint + sqlc.arg(lease_ms)::bigint + sqlc.arg(retain_ms)::bigint,
+  floor(date_part('epoch', now()) * 1000)::bigint
+)
+ON CONFLICT (principal, scope, key) DO NOTHING;
+
+-- name: CompleteTogether :execrows
+-- Complete in a batch.
+UPDATE shop_keys.keys AS k SET
+  status = 'completed',
+  response_status = sqlc.arg(response_status)::bigint,
+  response_headers = sqlc.arg(response_headers)::bytea,
+  response_body = sqlc.arg(response_body)::bytea,
+  expires_at = floor(date_part('epoch', now()) * 1000)::bigint + sqlc.arg(retain_ms)::bigint,
+  gone_at = floor(date_part('epoch', now()) * 1000)::bigint + sqlc.arg(retain_ms)::bigint + sqlc.arg(gone_ms)::bigint,
+  sweep_at = floor(date_part('epoch', now()) * 1000)::bigint + sqlc.arg(retain_ms)::bigint
+WHERE k.principal = sqlc.arg(principal)::bytea AND k.scope = sqlc.arg(scope)::bytea AND k.key = sqlc.arg(key)::bytea
+  AND k.generation = sqlc.arg(generation)::bigint AND k.owner = sqlc.arg(owner)::bytea AND k.status = 'pending';
+
 -- name: Read :one
 -- Shows a row and the time at which it was read, so that no other clock judges
 -- its lease. It takes no lock and waits for no writer.
 SELECT
   k.operation, k.policy, k.fingerprint, k.status, k.generation, k.owner, k.claimed_at, k.lease_until, k.expires_at, k.gone_at,
   k.response_status, k.response_headers, k.response_body,
-  floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
+  floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now
 FROM shop_keys.keys AS k
 WHERE k.principal = sqlc.arg(principal)::bytea AND k.scope = sqlc.arg(scope)::bytea AND k.key = sqlc.arg(key)::bytea;
 
@@ -68,7 +132,7 @@ WHERE k.principal = sqlc.arg(principal)::bytea AND k.scope = sqlc.arg(scope)::by
 -- because it is the fencing number. After a wait for the row's lock PostgreSQL
 -- tests the conditions again, on the row as it is then.
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 UPDATE shop_keys.keys AS k SET
   generation = k.generation + 1,
@@ -92,7 +156,7 @@ RETURNING k.generation, k.claimed_at, k.lease_until;
 -- is over and no lease is alive; past gone_at means that the key need not be
 -- remembered either.
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 UPDATE shop_keys.keys AS k SET
   operation = sqlc.arg(operation)::text,
@@ -125,7 +189,7 @@ RETURNING k.generation, k.claimed_at, k.lease_until;
 -- Extends a lease. Only the fence is tested: a lease that is over but was not
 -- taken over may be renewed by its owner.
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 UPDATE shop_keys.keys AS k SET
   lease_until = env.now + sqlc.arg(lease_ms)::bigint,
@@ -143,7 +207,7 @@ RETURNING k.generation, k.claimed_at, k.lease_until;
 -- lease is over but whom nobody replaced may still complete. The owner token
 -- stays, so that a completion which is repeated can recognise itself.
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 UPDATE shop_keys.keys AS k SET
   status = 'completed',
@@ -177,7 +241,7 @@ WHERE env.lock_limit IS NOT NULL
 WITH before AS MATERIALIZED (
   SELECT current_setting('lock_timeout') AS lock_timeout
 ), env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
   FROM before
 ), absent AS (
   INSERT INTO shop_keys.keys AS k (
@@ -219,7 +283,7 @@ WITH before AS MATERIALIZED (
     current_setting('lock_timeout') AS lock_timeout,
     pg_try_advisory_xact_lock(sqlc.arg(gate)::bigint # 'shop_keys.keys'::regclass::oid::bigint) AS free
 ), env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
   FROM before
   WHERE before.free
 ), inserted AS (
@@ -256,7 +320,7 @@ FROM before LEFT JOIN inserted ON inserted.restored IS NOT NULL;
 WITH before AS MATERIALIZED (
   SELECT current_setting('lock_timeout') AS lock_timeout
 ), env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
   FROM before
 ), completed AS (
   INSERT INTO shop_keys.keys AS k (
@@ -291,7 +355,7 @@ SELECT count(*) AS held FROM completed WHERE completed.claimed_at > 0 AND comple
 -- name: Release :execrows
 -- Forgets a claim, so that a retry runs again.
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 DELETE FROM shop_keys.keys AS k
 USING env
@@ -303,7 +367,7 @@ WHERE env.lock_limit IS NOT NULL
 -- Lets the next request take the key over at once. A lease that has ended stays
 -- as it is.
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 UPDATE shop_keys.keys AS k SET
   lease_until = least(k.lease_until, env.now)
@@ -321,7 +385,7 @@ WHERE env.lock_limit IS NOT NULL
 -- The locked rows are then found by their place, which the lock keeps: no plan
 -- for that reads the rest of the table.
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now
 ), due AS MATERIALIZED (
   SELECT d.ctid::tid AS place, d.gone_at FROM shop_keys.keys AS d
   WHERE d.sweep_at <= (SELECT env.now FROM env)
@@ -348,7 +412,7 @@ SELECT ((SELECT count(*) FROM dropped) + (SELECT count(*) FROM deleted))::bigint
 -- Counts rows by operation and by what they are at this moment. It reads the
 -- whole table: it is for operators, not for requests.
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now
 )
 SELECT
   k.operation,
@@ -369,7 +433,7 @@ ORDER BY 1, 2;
 -- somebody holds is waited for, within the lock limit: it must not be left
 -- behind unsaid.
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 DELETE FROM shop_keys.keys AS k
 WHERE k.ctid = ANY(ARRAY(

@@ -9,7 +9,7 @@ import (
 
 const complete = `-- name: Complete :execrows
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 UPDATE shop_keys.keys AS k SET
   status = 'completed',
@@ -64,7 +64,7 @@ const completeIn = `-- name: CompleteIn :one
 WITH before AS MATERIALIZED (
   SELECT current_setting('lock_timeout') AS lock_timeout
 ), env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
   FROM before
 ), completed AS (
   INSERT INTO shop_keys.keys AS k (
@@ -131,9 +131,55 @@ func (q *Queries) CompleteIn(ctx context.Context, db DBTX, arg CompleteInParams)
 	return held, err
 }
 
+const completeTogether = `-- name: CompleteTogether :execrows
+UPDATE shop_keys.keys AS k SET
+  status = 'completed',
+  response_status = $1::bigint,
+  response_headers = $2::bytea,
+  response_body = $3::bytea,
+  expires_at = floor(date_part('epoch', now()) * 1000)::bigint + $4::bigint,
+  gone_at = floor(date_part('epoch', now()) * 1000)::bigint + $4::bigint + $5::bigint,
+  sweep_at = floor(date_part('epoch', now()) * 1000)::bigint + $4::bigint
+WHERE k.principal = $6::bytea AND k.scope = $7::bytea AND k.key = $8::bytea
+  AND k.generation = $9::bigint AND k.owner = $10::bytea AND k.status = 'pending'
+`
+
+type CompleteTogetherParams struct {
+	ResponseStatus  int64
+	ResponseHeaders []byte
+	ResponseBody    []byte
+	RetainMs        int64
+	GoneMs          int64
+	Principal       []byte
+	Scope           []byte
+	Key             []byte
+	Generation      int64
+	Owner           []byte
+}
+
+// Complete in a batch.
+func (q *Queries) CompleteTogether(ctx context.Context, db DBTX, arg CompleteTogetherParams) (int64, error) {
+	result, err := db.Exec(ctx, completeTogether,
+		arg.ResponseStatus,
+		arg.ResponseHeaders,
+		arg.ResponseBody,
+		arg.RetainMs,
+		arg.GoneMs,
+		arg.Principal,
+		arg.Scope,
+		arg.Key,
+		arg.Generation,
+		arg.Owner,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const counts = `-- name: Counts :many
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now
 )
 SELECT
   k.operation,
@@ -179,7 +225,7 @@ func (q *Queries) Counts(ctx context.Context, db DBTX) ([]CountsRow, error) {
 
 const endLease = `-- name: EndLease :execrows
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 UPDATE shop_keys.keys AS k SET
   lease_until = least(k.lease_until, env.now)
@@ -215,7 +261,7 @@ func (q *Queries) EndLease(ctx context.Context, db DBTX, arg EndLeaseParams) (in
 
 const erase = `-- name: Erase :execrows
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 DELETE FROM shop_keys.keys AS k
 WHERE k.ctid = ANY(ARRAY(
@@ -248,7 +294,7 @@ func (q *Queries) Erase(ctx context.Context, db DBTX, arg EraseParams) (int64, e
 const insert = `-- name: Insert :one
 
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 ), inserted AS (
   INSERT INTO shop_keys.keys AS k (
     principal, scope, key, operation, policy, fingerprint, status, generation, owner,
@@ -334,13 +380,75 @@ func (q *Queries) Insert(ctx context.Context, db DBTX, arg InsertParams) (Insert
 	return i, err
 }
 
+const insertFirst = `-- name: InsertFirst :one
+WITH env AS MATERIALIZED (
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+)
+INSERT INTO shop_keys.keys AS k (
+  principal, scope, key, operation, policy, fingerprint, status, generation, owner,
+  claimed_at, lease_until, expires_at, gone_at, sweep_at, created_at
+)
+SELECT
+  $1::bytea, $2::bytea, $3::bytea,
+  $4::text, $5::text, $6::bytea,
+  'pending', 1, $7::bytea,
+  env.now,
+  env.now + $8::bigint,
+  env.now + $8::bigint + $9::bigint,
+  env.now + $8::bigint + $9::bigint + $10::bigint,
+  env.now + $8::bigint + $9::bigint,
+  env.now
+FROM env
+WHERE env.lock_limit IS NOT NULL
+ON CONFLICT (principal, scope, key) DO NOTHING
+RETURNING k.generation, k.claimed_at, k.lease_until
+`
+
+type InsertFirstParams struct {
+	Principal   []byte
+	Scope       []byte
+	Key         []byte
+	Operation   string
+	Policy      string
+	Fingerprint []byte
+	Owner       []byte
+	LeaseMs     int64
+	RetainMs    int64
+	GoneMs      int64
+}
+
+type InsertFirstRow struct {
+	Generation int64
+	ClaimedAt  int64
+	LeaseUntil int64
+}
+
+// Insert for a claim that was not sent before, so that no row can be its own.
+func (q *Queries) InsertFirst(ctx context.Context, db DBTX, arg InsertFirstParams) (InsertFirstRow, error) {
+	row := db.QueryRow(ctx, insertFirst,
+		arg.Principal,
+		arg.Scope,
+		arg.Key,
+		arg.Operation,
+		arg.Policy,
+		arg.Fingerprint,
+		arg.Owner,
+		arg.LeaseMs,
+		arg.RetainMs,
+		arg.GoneMs,
+	)
+	var i InsertFirstRow
+	err := row.Scan(&i.Generation, &i.ClaimedAt, &i.LeaseUntil)
+	return i, err
+}
+
 const insertOnce = `-- name: InsertOnce :one
 WITH before AS MATERIALIZED (
   SELECT
     current_setting('lock_timeout') AS lock_timeout,
     pg_try_advisory_xact_lock($1::bigint # 'shop_keys.keys'::regclass::oid::bigint) AS free
 ), env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
   FROM before
   WHERE before.free
 ), inserted AS (
@@ -425,11 +533,63 @@ func (q *Queries) InsertOnce(ctx context.Context, db DBTX, arg InsertOnceParams)
 	return i, err
 }
 
+const insertTogether = `-- name: InsertTogether :execrows
+INSERT INTO shop_keys.keys AS k (
+  principal, scope, key, operation, policy, fingerprint, status, generation, owner,
+  claimed_at, lease_until, expires_at, gone_at, sweep_at, created_at
+)
+VALUES (
+  $1::bytea, $2::bytea, $3::bytea,
+  $4::text, $5::text, $6::bytea,
+  'pending', 1, $7::bytea,
+  floor(date_part('epoch', now()) * 1000)::bigint,
+  floor(date_part('epoch', now()) * 1000)::bigint + $8::bigint,
+  floor(date_part('epoch', now()) * 1000)::bigint + $8::bigint + $9::bigint,
+  floor(date_part('epoch', now()) * 1000)::bigint + $8::bigint + $9::bigint + $10::bigint,
+  floor(date_part('epoch', now()) * 1000)::bigint + $8::bigint + $9::bigint,
+  floor(date_part('epoch', now()) * 1000)::bigint
+)
+ON CONFLICT (principal, scope, key) DO NOTHING
+`
+
+type InsertTogetherParams struct {
+	Principal   []byte
+	Scope       []byte
+	Key         []byte
+	Operation   string
+	Policy      string
+	Fingerprint []byte
+	Owner       []byte
+	LeaseMs     int64
+	RetainMs    int64
+	GoneMs      int64
+}
+
+// InsertFirst in a batch.
+func (q *Queries) InsertTogether(ctx context.Context, db DBTX, arg InsertTogetherParams) (int64, error) {
+	result, err := db.Exec(ctx, insertTogether,
+		arg.Principal,
+		arg.Scope,
+		arg.Key,
+		arg.Operation,
+		arg.Policy,
+		arg.Fingerprint,
+		arg.Owner,
+		arg.LeaseMs,
+		arg.RetainMs,
+		arg.GoneMs,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const lock = `-- name: Lock :one
 WITH before AS MATERIALIZED (
   SELECT current_setting('lock_timeout') AS lock_timeout
 ), env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit, before.lock_timeout AS before
   FROM before
 ), absent AS (
   INSERT INTO shop_keys.keys AS k (
@@ -497,7 +657,7 @@ const read = `-- name: Read :one
 SELECT
   k.operation, k.policy, k.fingerprint, k.status, k.generation, k.owner, k.claimed_at, k.lease_until, k.expires_at, k.gone_at,
   k.response_status, k.response_headers, k.response_body,
-  floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
+  floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now
 FROM shop_keys.keys AS k
 WHERE k.principal = $1::bytea AND k.scope = $2::bytea AND k.key = $3::bytea
 `
@@ -551,7 +711,7 @@ func (q *Queries) Read(ctx context.Context, db DBTX, arg ReadParams) (ReadRow, e
 
 const release = `-- name: Release :execrows
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 DELETE FROM shop_keys.keys AS k
 USING env
@@ -585,7 +745,7 @@ func (q *Queries) Release(ctx context.Context, db DBTX, arg ReleaseParams) (int6
 
 const renew = `-- name: Renew :one
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 UPDATE shop_keys.keys AS k SET
   lease_until = env.now + $1::bigint,
@@ -636,7 +796,7 @@ func (q *Queries) Renew(ctx context.Context, db DBTX, arg RenewParams) (RenewRow
 
 const reuse = `-- name: Reuse :one
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 UPDATE shop_keys.keys AS k SET
   operation = $1::text,
@@ -724,7 +884,7 @@ func (q *Queries) SchemaVersion(ctx context.Context, db DBTX) (int64, error) {
 
 const sweep = `-- name: Sweep :one
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now
 ), due AS MATERIALIZED (
   SELECT d.ctid::tid AS place, d.gone_at FROM shop_keys.keys AS d
   WHERE d.sweep_at <= (SELECT env.now FROM env)
@@ -768,7 +928,7 @@ func (q *Queries) Sweep(ctx context.Context, db DBTX, arg SweepParams) (int64, e
 
 const takeOver = `-- name: TakeOver :one
 WITH env AS MATERIALIZED (
-  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
 UPDATE shop_keys.keys AS k SET
   generation = k.generation + 1,
@@ -826,5 +986,26 @@ func (q *Queries) TakeOver(ctx context.Context, db DBTX, arg TakeOverParams) (Ta
 	)
 	var i TakeOverRow
 	err := row.Scan(&i.Generation, &i.ClaimedAt, &i.LeaseUntil)
+	return i, err
+}
+
+const together = `-- name: Together :one
+SELECT set_config('lock_timeout', '50ms', true)::text AS lock_limit, floor(date_part('epoch', now()) * 1000)::bigint AS now
+`
+
+type TogetherRow struct {
+	LockLimit string
+	Now       int64
+}
+
+// Begins a batch of writes that are sent in one go and commit together. It sets
+// their lock limit, a short one: a batch that fails is repeated row by row, so
+// that a locked row holds up nobody else. And it tells the time that they will
+// all take: now() is the start of their transaction, which is no user's and no
+// longer than the batch.
+func (q *Queries) Together(ctx context.Context, db DBTX) (TogetherRow, error) {
+	row := db.QueryRow(ctx, together)
+	var i TogetherRow
+	err := row.Scan(&i.LockLimit, &i.Now)
 	return i, err
 }

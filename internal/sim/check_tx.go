@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"bytes"
+
+	"github.com/idemgen/idemgen/runtime"
+)
+
+// opened is a claim inside a transaction: nobody else sees it before that
+// commits.
+func (c *checker) opened(e *Event, r *requestAccount) {
+	if r.id != e.Fence.ID {
+		c.broken(OwnPrincipal, "request %d of %v claimed a row of %v", r.n, r.id, e.Fence.ID)
+	}
+	r.claims = append(r.claims, &claim{request: r, fence: e.Fence, fencing: e.Fencing, body: r.body, opened: e,
+		leasedAt: e.At, lease: e.Terms.Lease, jumps: e.Jumps})
+}
+
+// committed is the claim that a transaction has committed.
+func (c *checker) committed(e *Event, r *requestAccount) *claim {
+	for _, n := range r.claims {
+		if n.opened != nil && !n.stood && n.fence == e.Fence && n.fencing == e.Fencing {
+			n.stood = true
+			return n
+		}
+	}
+	c.broken(CurrentOwner, "request %d committed a claim that it had not made", r.n)
+	return &claim{request: r, fence: e.Fence, fencing: e.Fencing, body: r.body, opened: e}
+}
+
+// runsAgain checks a run after the first: the work met another transaction,
+// its retries are not used up, and nothing of its last run stands or may yet.
+func (c *checker) runsAgain(e *Event, r *requestAccount) {
+	switch {
+	case !r.conflict:
+		c.broken(ClaimedRun, "request %d runs again, but met no other transaction", r.n)
+	case r.runs > c.policy.Retry:
+		c.broken(ClaimedRun, "request %d runs for the %dth time", r.n, r.runs+1)
+	case r.endedByHand:
+		c.broken(ClaimedRun, "request %d runs again after its handler ended its transaction", r.n)
+	case r.effect, e.Open > 0:
+		c.broken(Together, "request %d runs again, but its last run was not rolled back", r.n)
+	}
+}
+
+// effect checks an effect that stands. A handler that ended its transaction
+// has cut its effect off from its row: after the lease, or a death, another may
+// come to have one too. No request ever has two.
+func (c *checker) effect(e *Event, r *requestAccount) {
+	a := c.row(e.Fence.ID)
+	if a.effects++; r.effect || a.effects > 1 && !a.loose && !e.ByHand {
+		c.broken(Together, "a second effect stands in one life of the row")
+	}
+	a.loose = a.loose || e.ByHand
+	r.effect, r.effectStep = true, e.Step
+}
+
+// closed checks what became of a request whose handler ended its transaction:
+// its key is closed with an answer that says so. Only when the ledger lost the
+// connection before it could know does the handler's word stand.
+func (c *checker) closed(r *requestAccount, done *completion) {
+	if !r.hidden && done != nil && !unknown(done.answer) {
+		c.broken(Together, "request %d is completed with %d, although its handler ended the transaction", r.n, done.answer.Status)
+	}
+}
+
+// unknown is the answer that closes the key of such a request.
+func unknown(a runtime.StoredAnswer) bool {
+	return a.Status == 500 && bytes.Contains(a.Body, []byte(runtime.CodeOutcomeUnknown))
+}
+
+// letGo checks a claim that its owner gives up: no effect may stand in its
+// name alone. One that was completed is of an earlier life.
+func (c *checker) letGo(e *Event, r *requestAccount) {
+	if r.effect && !r.hidden && c.completionOf(r) == nil {
+		c.broken(Together, "%s by request %d, whose effect stands", e.Kind, r.n)
+	}
+}

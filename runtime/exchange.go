@@ -1,0 +1,85 @@
+package runtime
+
+import (
+	"context"
+	"net/http"
+)
+
+// exchange is one request on its way to its answer: what is kept for it, in
+// one piece of memory. That is never used for another request, because a
+// handler may hold on to its request, and a server to the header that it sent.
+type exchange struct {
+	endpoint *endpoint // nil where the call did not come by HTTP
+	request  Request
+	parts    FingerprintParts
+	digest   [32]byte // of the parts under the guard's rule
+	digested bool     // digest was taken
+	work     Work
+	attempt  attempt
+	outcome  outcome
+	header   [4]HeaderField // of the answer, where it has no more
+	taken    bool           // header is in use
+	lines    [5]string      // its values as net/http takes them
+}
+
+// takeHeader is memory for an answer's header, once.
+func (x *exchange) takeHeader() Header {
+	if x == nil || x.taken {
+		return nil
+	}
+	x.taken = true
+	return x.header[:0]
+}
+
+// worker is work on a claim.
+type worker interface {
+	run(context.Context) (Answer, error)
+}
+
+// workFunc is a function that works.
+type workFunc func(context.Context) (Answer, error)
+
+func (f workFunc) run(ctx context.Context) (Answer, error) { return f(ctx) }
+
+// run implements worker.
+func (x *exchange) run(ctx context.Context) (Answer, error) { return x.respond(ctx, x.work) }
+
+// respond turns the response of work into the answer that is stored.
+func (x *exchange) respond(ctx context.Context, work Work) (Answer, error) {
+	response, err := work(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	if response == nil {
+		response = &Response{}
+	}
+	return x.endpoint.answer(ctx, response, x.takeHeader())
+}
+
+// write sends an answer.
+func (x *exchange) write(w http.ResponseWriter, a Answer, replayed bool) {
+	lines := x.lines[:0]
+	if len(a.Header) >= len(x.lines) {
+		lines = make([]string, 0, len(a.Header)+1)
+	}
+	// One value of a header; a header with more is appended to, which copies.
+	line := func(value string) []string {
+		lines = append(lines, value)
+		return lines[len(lines)-1 : len(lines) : len(lines)]
+	}
+	header := w.Header()
+	for i, field := range a.Header {
+		if i > 0 && a.Header[i-1].Name == field.Name {
+			header.Add(field.Name, field.Value)
+		} else {
+			header[http.CanonicalHeaderKey(field.Name)] = line(field.Value)
+		}
+	}
+	if replayed {
+		header[http.CanonicalHeaderKey(x.endpoint.guard.policy.ReplayMarker)] = line("true")
+	}
+	w.WriteHeader(a.Status)
+	if bodyAllowed(a.Status) {
+		w.Write(a.Body)
+	}
+}
