@@ -47,12 +47,15 @@ ROUNDS ?= 1 2 3
 bench: ## benchmarks of requests, side by side, in about ten minutes: a table, docs/bench.md and docs/bench.svg
 	@mkdir -p .tmp
 	cd bench && { for round in $(ROUNDS); do \
-		GOWORK=off $(GO) test -run '^$$' -bench . -skip Growth -benchtime $(BENCHTIME) -timeout 30m . || exit; done; } \
+		GOWORK=off $(GO) test -run '^$$' -bench . -skip 'Growth|Steady|InFlight' -benchtime $(BENCHTIME) -timeout 30m . || exit; done; } \
 		| tee ../.tmp/bench.txt | GOWORK=off $(GO) run ./report -docs ../docs
 
+ROWS ?= 10000000
+
 .PHONY: bench-scale
-bench-scale: ## benchmarks of large ledgers and of the generator
-	cd bench && GOWORK=off $(GO) test -run '^$$' -bench Growth -benchtime 1x -timeout 1h .
+bench-scale: ## benchmarks of large ledgers (ROWS), sweeps, memory and the generator, in about ten minutes
+	cd bench && GOWORK=off $(GO) test -run '^$$' -bench 'Growth|InFlight' -benchtime 1x -timeout 1h -growth $(ROWS) .
+	cd bench && GOWORK=off $(GO) test -run '^$$' -bench Steady -benchtime 20s -timeout 1h .
 	cd bench && GOWORK=off $(GO) test -run '^$$' -bench . -benchmem -timeout 1h ./generator
 
 FOR ?= 10m

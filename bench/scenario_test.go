@@ -30,8 +30,10 @@ func fresh(b *testing.B, l runtime.Ledger, size int) (func(int) http.Handler, ex
 	return always(h), freshExchange(b, size)
 }
 
-func freshExchange(b *testing.B, size int) exchange {
-	keys := newKeys(b.N, seedFresh)
+func freshExchange(b *testing.B, size int) exchange { return freshExchangeOf(b.N, size) }
+
+func freshExchangeOf(n, size int) exchange {
+	keys := newKeys(n, seedFresh)
 	return exchange{key: func(i int) string { return keys[i] }, body: body(size), status: answer.Status}
 }
 

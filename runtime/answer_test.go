@@ -183,17 +183,38 @@ func TestHangUp(t *testing.T) {
 	ctx, hangUp := context.WithCancel(context.Background())
 	h := g.typed(policy(), func(inner context.Context) (*runtime.Response, error) {
 		hangUp()
-		if err := inner.Err(); err != nil {
-			t.Errorf("the handler's context ended with the client: %v", err)
-		}
+		wantAlive(t, "the handler's context", inner)
 		if _, bounded := inner.Deadline(); !bounded {
 			t.Error("the handler has no deadline")
 		}
 		return created(inner)
 	})
+	g.ledger.complete = func(ctx context.Context, c runtime.Completion) (bool, error) {
+		wantAlive(t, "the completion's context", ctx)
+		return g.ledger.Ledger.Complete(ctx, c)
+	}
 	first := do(h, request("k", "").WithContext(ctx))
 	wantReplay(t, first, do(h, request("k", "")))
 	if g.runs != 1 {
 		t.Errorf("%d runs", g.runs)
+	}
+}
+
+// wantAlive looks at a context in every way: some make up their mind only when
+// somebody waits for them.
+func wantAlive(t *testing.T, what string, ctx context.Context) {
+	t.Helper()
+	if err := errors.Join(ctx.Err(), context.Cause(ctx)); err != nil {
+		t.Errorf("%s ended with the client: %v", what, err)
+	}
+	child, cancel := context.WithCancel(ctx)
+	defer cancel()
+	select {
+	case <-ctx.Done():
+		t.Errorf("%s ended with the client for whoever waits: %v", what, ctx.Err())
+	default:
+	}
+	if err := child.Err(); err != nil {
+		t.Errorf("%s ended with the client for what is derived from it: %v", what, err)
 	}
 }

@@ -26,13 +26,11 @@ const maxClaimStatements = 3
 // process has met lately, beginning with the read.
 func (g *Guard) claim(ctx context.Context, id ID, call Call, p plan) (*held, Result, error) {
 	a := &call.exchange.attempt
-	*a = attempt{guard: g, plan: p, claim: Claim{
-		ID: id, Terms: g.terms, Owner: newOwner(),
-		Operation: g.policy.Operation, Policy: g.rule, Fingerprint: g.digest(&call),
-	}}
+	*a = attempt{guard: g, plan: p}
+	a.claim.ID, a.claim.Terms, a.claim.Owner = id, g.terms, newOwner()
+	a.claim.Operation, a.claim.Policy, a.claim.Fingerprint = g.policy.Operation, g.rule, g.digest(&call)
 	a.held.fence = Fence{ID: id, Owner: a.claim.Owner}
-	insertFirst := !g.engine.seen.has(id)
-	g.engine.seen.add(id)
+	insertFirst := !g.engine.seen.meet(id)
 	for ; a.statements < maxClaimStatements; insertFirst = true {
 		if insertFirst {
 			won, err := a.insert(ctx)

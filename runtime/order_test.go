@@ -46,6 +46,7 @@ func TestOrder(t *testing.T) {
 		{"body long", request("k", "bad bad bad"), 413, "request_body_too_large"},
 		{"body long, length unknown", request("k", "bad bad bad", func(r *http.Request) { r.ContentLength = -1 }), 413, "request_body_too_large"},
 		{"body broken", request("k", "", func(r *http.Request) { r.Body = io.NopCloser(brokenReader{}) }), 400, "request_body_unreadable"},
+		{"body broken, length unknown", request("k", "", func(r *http.Request) { r.Body, r.ContentLength = io.NopCloser(brokenReader{}), -1 }), 400, "request_body_unreadable"},
 		{"decoding", request("k", "bad"), 422, "order_bad"},
 	} {
 		t.Run(c.name, func(t *testing.T) { wantCode(t, do(h, c.request), c.status, c.code) })

@@ -21,32 +21,20 @@ const (
 
 func newSeenSet() *seenSet { return &seenSet{seed: maphash.MakeSeed()} }
 
-func (s *seenSet) bucket(id ID) (*[seenWays]atomic.Uint64, uint64) {
+// meet remembers a key and reports whether it was met before.
+func (s *seenSet) meet(id ID) bool {
 	hash := maphash.Comparable(s.seed, id)
-	return &s.buckets[hash%seenBuckets], hash
-}
-
-func (s *seenSet) has(id ID) bool {
-	bucket, hash := s.bucket(id)
-	for i := range bucket {
-		if bucket[i].Load() == hash {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *seenSet) add(id ID) {
-	bucket, hash := s.bucket(id)
+	bucket := &s.buckets[hash%seenBuckets]
 	// The bits that did not choose the bucket choose whom to forget.
 	at := &bucket[hash>>32%seenWays]
 	for i := range bucket {
 		switch bucket[i].Load() {
 		case hash:
-			return
+			return true
 		case 0:
 			at = &bucket[i]
 		}
 	}
 	at.Store(hash)
+	return false
 }

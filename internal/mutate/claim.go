@@ -46,8 +46,8 @@ var claimMutations = []mutation{
 	{
 		what: "keys that were met lately are inserted first",
 		file: "runtime/claim.go",
-		old:  "insertFirst := !g.engine.seen.has(id)",
-		new:  "insertFirst := true",
+		old:  "insertFirst := !g.engine.seen.meet(id)",
+		new:  "g.engine.seen.meet(id)\n\tinsertFirst := true",
 		test: runtimeTest("TestStatementsOfAClaim"),
 	},
 	{

@@ -67,12 +67,16 @@ type requestAccount struct {
 	failures  int // statements
 	// completeFailed: the ledger gave an error for its completion.
 	completeFailed bool
+	insertFailed   bool // and may have been executed all the same, later
 	effect         bool
 	effectStep     int
 	runs           int
 	exited         bool // a run ended the request's goroutine
 	conflict       bool // since the last run began
+	conflictAt     time.Duration
+	deadline       time.Duration // of the last run
 	endedByHand    bool
+	endedAt        int  // index in the history
 	hidden         bool // the end by hand
 	died           bool
 }
@@ -126,9 +130,9 @@ func (c *checker) event(e *Event) {
 	case Opened:
 		c.opened(e, r)
 	case Conflict:
-		r.conflict = true
+		r.conflict, r.conflictAt = true, e.At
 	case EndedByHand:
-		r.endedByHand = true
+		r.endedByHand, r.endedAt = true, c.at
 	case Hidden:
 		r.hidden = true
 	case RunBegan:
@@ -140,6 +144,7 @@ func (c *checker) event(e *Event) {
 		if r != nil {
 			r.failures++
 			r.completeFailed = r.completeFailed || e.Kind == Failed && e.Text == "complete"
+			r.insertFailed = r.insertFailed || e.Kind == Failed && e.Text == "insert"
 		}
 	case Answered, Cut:
 		r.reply, r.repliedAt = e, c.at
@@ -254,9 +259,11 @@ func (c *checker) owned(e *Event, r *requestAccount) {
 		a.leaseUntil = min(a.leaseUntil, e.Clock)
 	case Released:
 		c.letGo(e, r)
+		c.released(r)
 		c.forget(a)
 		a.exists = false
 	case Completed:
+		c.stored(e, r)
 		c.forget(a)
 		a.pending = false
 		a.expires = e.Clock + e.Terms.Retain.Milliseconds()
@@ -299,7 +306,7 @@ func (c *checker) runBegan(e *Event, r *requestAccount) {
 	case !c.policy.Renew && e.Deadline > r.run.leasedAt+r.run.lease:
 		c.broken(LiveOwner, "the run's deadline lies behind its lease")
 	}
-	r.run.ran, r.conflict = true, false
+	r.run.ran, r.conflict, r.deadline = true, false, e.Deadline
 	r.runs++
 }
 

@@ -96,12 +96,10 @@ func (c *checker) ownAnswer(e *Event, r *requestAccount) {
 		if !equal(done.answer, e.Answer) {
 			c.broken(ReplayEqual, "request %d was answered otherwise than its replays will be", r.n)
 		}
-	case c.transactions:
-		if e.Answer.Status < 400 {
-			c.broken(Durable, "request %d was told of an effect that does not stand", r.n)
-		}
-	case c.becomes(r.outcome) == runtime.FailureStore:
-		lost := !a.exists || a.owner != r.run
+	case c.transactions && e.Answer.Status < 400:
+		c.broken(Durable, "request %d was told of an effect that does not stand", r.n)
+	case e.Code == "" && !r.hidden && c.becomes(r.outcome) == runtime.FailureStore:
+		lost := !a.exists || a.owner.request != r
 		if !r.completeFailed && !lost {
 			c.broken(Durable, "request %d was answered before its answer was stored", r.n)
 		}
@@ -113,9 +111,9 @@ func (c *checker) becomes(o outcome) runtime.Failure {
 	switch o {
 	case created, notFound, tooLarge, tooHeavy, commitCalled, commitSent, rollbackCalled, rollbackSent:
 		return runtime.FailureStore
-	case releasing:
+	case releasing, asking:
 		return runtime.FailureRelease
-	case holding:
+	case holding, heldConflict:
 		return runtime.FailureHold
 	}
 	return c.policy.Failure
@@ -155,7 +153,7 @@ func (c *checker) atRest(r *requestAccount) {
 	switch {
 	case r.died, r.hidden, r.run == nil, c.becomes(r.outcome) == runtime.FailureHold:
 	case own != nil && own.Code == runtime.CodeOutcomeUnknown:
-	case a.exists && a.pending && (a.owner == r.run || r.endedByHand && a.owner.request == r):
+	case a.exists && a.pending && a.owner.request == r && (a.owner == r.run || r.endedByHand || !r.insertFailed):
 		c.broken(Durable, "the claim of request %d is still pending when all is at rest", r.n)
 	}
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"errors"
 
 	"github.com/idemgen/idemgen/runtime"
 )
@@ -36,6 +37,8 @@ func (c *checker) runsAgain(e *Event, r *requestAccount) {
 		c.broken(ClaimedRun, "request %d runs again, but met no other transaction", r.n)
 	case r.runs > c.policy.Retry:
 		c.broken(ClaimedRun, "request %d runs for the %dth time", r.n, r.runs+1)
+	case r.conflictAt >= r.deadline:
+		c.broken(ClaimedRun, "request %d runs again after its time was up", r.n)
 	case r.endedByHand:
 		c.broken(ClaimedRun, "request %d runs again after its handler ended its transaction", r.n)
 	case r.effect, e.Open > 0:
@@ -51,6 +54,9 @@ func (c *checker) effect(e *Event, r *requestAccount) {
 	if a.effects++; r.effect || a.effects > 1 && !a.loose && !e.ByHand {
 		c.broken(Together, "a second effect stands in one life of the row")
 	}
+	if r.outcome != created && r.outcome != notFound && !e.ByHand {
+		c.broken(Together, "the effect of request %d stands, whose run ended as %s", r.n, r.outcome)
+	}
 	a.loose = a.loose || e.ByHand
 	r.effect, r.effectStep = true, e.Step
 }
@@ -62,6 +68,24 @@ func (c *checker) closed(r *requestAccount, done *completion) {
 	if !r.hidden && done != nil && !unknown(done.answer) {
 		c.broken(Together, "request %d is completed with %d, although its handler ended the transaction", r.n, done.answer.Status)
 	}
+	if !r.hidden && !r.died && done == nil && !c.disturbed(r) {
+		c.broken(Durable, "the key of request %d was not closed, although its handler ended the transaction", r.n)
+	}
+}
+
+// disturbed says whether anything came between the end by hand and the answer:
+// a statement that failed for another reason, or another claim of the key.
+func (c *checker) disturbed(r *requestAccount) bool {
+	for i := r.endedAt; i < r.repliedAt; i++ {
+		e := &c.history[i]
+		switch {
+		case e.Kind == Failed && e.Request == r.n && !errors.Is(e.Err, runtime.ErrTxEnded):
+			return true
+		case e.Request != r.n && e.Fence.ID == r.id && e.Kind != Sent && e.Kind != RunBegan:
+			return true
+		}
+	}
+	return false
 }
 
 // unknown is the answer that closes the key of such a request.

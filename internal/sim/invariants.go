@@ -19,12 +19,13 @@ const (
 	OwnPrincipal  Invariant = "own-principal"
 	Documented    Invariant = "documented-answer"
 	HonestRefusal Invariant = "honest-refusal"
+	FailurePolicy Invariant = "failure-policy"
 )
 
 // Invariants lists all of them.
 var Invariants = []Invariant{
 	OneCompletion, CurrentOwner, LiveLease, LiveOwner, FencingGrows, ClaimedRun, Together, Durable,
-	ReplayEqual, SameRequest, Kept, OwnPrincipal, Documented, HonestRefusal,
+	ReplayEqual, SameRequest, Kept, OwnPrincipal, Documented, HonestRefusal, FailurePolicy,
 }
 
 // Violation is a broken invariant.

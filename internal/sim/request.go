@@ -52,12 +52,14 @@ const (
 	tooHeavy  outcome = "refused by the ledger"
 	releasing outcome = "released by mark"
 	holding   outcome = "held by mark"
+	asking    outcome = "503, release asked for"
 	panicking outcome = "panic"
 	aborting  outcome = "abort"
 	exiting   outcome = "goexit"
 
 	// In transactions only.
 	conflicting    outcome = "conflict"
+	heldConflict   outcome = "conflict, held by mark"
 	passingOver    outcome = "201 after a conflict"
 	commitCalled   outcome = "commit called"
 	commitSent     outcome = "COMMIT sent"
@@ -68,7 +70,7 @@ const (
 // outcomes are drawn by weight.
 var outcomes = []outcome{
 	created, created, created, created, created, created, created, created, created, created, created, created,
-	notFound, notFound, failing, failing, failing, failing, tooLarge, tooHeavy, releasing, holding, panicking, aborting, exiting,
+	notFound, notFound, failing, failing, failing, failing, tooLarge, tooHeavy, releasing, holding, asking, panicking, aborting, exiting,
 }
 
 var errFailed = errors.New("the handler failed")
@@ -188,17 +190,23 @@ func (r *request) work(ctx context.Context, tx *transaction) (runtime.Answer, er
 	case holding:
 		answer.Status = 500
 		return answer, runtime.Hold(errFailed)
+	case asking:
+		runtime.ReleaseClaim(ctx)
+		answer.Status = 503
 	case panicking:
 		panic("the handler panicked")
 	case aborting:
 		panic(http.ErrAbortHandler)
 	case exiting:
 		goruntime.Goexit()
-	case conflicting, passingOver:
+	case conflicting, heldConflict, passingOver:
 		tx.failed = true
 		w.note(Event{Kind: Conflict, Request: r.n, Text: "at a statement"})
-		if r.outcome == conflicting {
+		switch r.outcome {
+		case conflicting:
 			return runtime.Answer{}, errConflict
+		case heldConflict:
+			return runtime.Answer{}, runtime.Hold(errConflict)
 		}
 	case commitCalled, commitSent, rollbackCalled, rollbackSent:
 		r.endByHand(tx)

@@ -32,6 +32,7 @@ const (
 	UndecidedRetry       Variant = "undecided retry"                          // a COMMIT of unknown outcome counts as rolled back
 	EagerRetry           Variant = "one retry too many"                       // more than the policy says
 	KeptEffect           Variant = "retry that keeps the effect"              // of the run that met another transaction
+	StoredFailures       Variant = "stored failures"                          // whatever the policy says
 	UnseenEnd            Variant = "end by hand unseen"                       // a transaction that its handler ended is taken for ours
 )
 
@@ -40,5 +41,5 @@ var Variants = []Variant{
 	UnfencedCompletion, AgeOnlyTakeover, BlindSweep, OwnerlessRelease, ExpiredBeatsLease, DeadlineFromAnswer,
 	AnswerBeforeDurable, InsertAlwaysWins, BlindFingerprint, SharedPrincipals, AlteredReplay, RawErrors,
 	FencingFromClock, CompletionOutsideTx, CommitWithoutRowLock, ForgottenCompletion, EmptyRenewal, SecondCompletion,
-	GatelessClaims, AnswerBeforeCommit, EmptyUndo, UndecidedRetry, EagerRetry, KeptEffect, UnseenEnd,
+	GatelessClaims, AnswerBeforeCommit, EmptyUndo, UndecidedRetry, EagerRetry, KeptEffect, StoredFailures, UnseenEnd,
 }

@@ -34,6 +34,7 @@ var catches = map[Variant]Invariant{
 	UndecidedRetry:       HonestRefusal,
 	EagerRetry:           ClaimedRun,
 	KeptEffect:           Together,
+	StoredFailures:       FailurePolicy,
 	UnseenEnd:            Together,
 }
 

@@ -121,8 +121,11 @@ func (w *world) boot() *process {
 		}
 	}
 	policy.Once = mode == Once
-	if w.variant == EagerRetry {
+	switch w.variant {
+	case EagerRetry:
 		policy.Retry++
+	case StoredFailures:
+		policy.Failure = runtime.FailureStore
 	}
 	var err error
 	if p.engine, err = runtime.NewEngine(p.conn, runtime.WithLogger(slog.New(slog.DiscardHandler))); err != nil {

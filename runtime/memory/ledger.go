@@ -16,7 +16,7 @@ type Ledger struct {
 	now func() time.Time
 
 	mu   sync.Mutex
-	rows map[runtime.ID]*row
+	rows table
 	due  dueQueue
 }
 
@@ -31,7 +31,7 @@ func WithClock(now func() time.Time) Option {
 
 // New returns an empty ledger.
 func New(opts ...Option) *Ledger {
-	l := &Ledger{now: time.Now, rows: map[runtime.ID]*row{}}
+	l := &Ledger{now: time.Now, rows: newTable()}
 	for _, opt := range opts {
 		opt(l)
 	}
@@ -43,7 +43,8 @@ type row struct {
 	runtime.Row
 	id      runtime.ID
 	sweepAt int64
-	index   int // in the queue of due rows
+	index   int  // in the queue of due rows
+	next    *row // in the table
 }
 
 // begin locks the ledger and returns the time in epoch milliseconds, unless
@@ -58,7 +59,7 @@ func (l *Ledger) begin(ctx context.Context) (now int64, err error) {
 
 // held returns the pending row on which the fence holds, or nil.
 func (l *Ledger) held(f runtime.Fence) *row {
-	r := l.rows[f.ID]
+	r := l.rows.find(f.ID)
 	if r == nil || r.Completed || r.Generation != f.Generation || r.Owner != f.Owner {
 		return nil
 	}
@@ -90,14 +91,14 @@ func (l *Ledger) Insert(ctx context.Context, c runtime.Claim) (runtime.Claimed, 
 		return runtime.Claimed{}, false, err
 	}
 	defer l.mu.Unlock()
-	if r := l.rows[c.ID]; r != nil {
+	if r := l.rows.find(c.ID); r != nil {
 		if r.Owner == c.Owner && !r.Completed {
 			return claimed(r, now), true, nil
 		}
 		return runtime.Claimed{}, false, nil
 	}
 	r := &row{id: c.ID, index: -1}
-	l.rows[c.ID] = r
+	l.rows.add(r)
 	l.reset(r, c, 1, now, now)
 	return claimed(r, now), true, nil
 }
@@ -118,7 +119,7 @@ func (l *Ledger) Read(ctx context.Context, id runtime.ID) (runtime.Row, bool, er
 		return runtime.Row{}, false, err
 	}
 	defer l.mu.Unlock()
-	r := l.rows[id]
+	r := l.rows.find(id)
 	if r == nil {
 		return runtime.Row{}, false, nil
 	}
@@ -136,7 +137,7 @@ func (l *Ledger) take(ctx context.Context, seen runtime.Fence, c runtime.Claim,
 		return runtime.Claimed{}, false, err
 	}
 	defer l.mu.Unlock()
-	r := l.rows[c.ID]
+	r := l.rows.find(c.ID)
 	if r == nil {
 		return runtime.Claimed{}, false, nil
 	}
@@ -196,7 +197,7 @@ func (l *Ledger) Complete(ctx context.Context, c runtime.Completion) (bool, erro
 	defer l.mu.Unlock()
 	r := l.held(c.Fence)
 	if r == nil {
-		r = l.rows[c.ID]
+		r = l.rows.find(c.ID)
 		return r != nil && r.Completed && r.Generation == c.Generation && r.Owner == c.Owner, nil
 	}
 	r.Completed = true
@@ -228,7 +229,7 @@ func (l *Ledger) Release(ctx context.Context, f runtime.Fence) (bool, error) {
 }
 
 func (l *Ledger) remove(r *row) {
-	delete(l.rows, r.id)
+	l.rows.remove(r)
 	l.due.remove(r)
 }
 

@@ -19,7 +19,7 @@ func (l *Ledger) Counts(ctx context.Context) ([]runtime.Count, error) {
 	}
 	defer l.mu.Unlock()
 	counts := map[runtime.Count]int64{}
-	for _, r := range l.rows {
+	for r := range l.rows.all() {
 		seen := r.Row
 		seen.Now = now
 		counts[runtime.Count{Operation: r.Operation, State: seen.State()}]++
@@ -41,8 +41,8 @@ func (l *Ledger) Erase(ctx context.Context, principal string, limit int) (int, e
 	}
 	defer l.mu.Unlock()
 	erased := 0
-	for id, r := range l.rows {
-		if erased < limit && id.Principal == principal && (r.Completed || r.LeaseUntil <= now) {
+	for r := range l.rows.all() {
+		if erased < limit && r.id.Principal == principal && (r.Completed || r.LeaseUntil <= now) {
 			l.remove(r)
 			erased++
 		}
