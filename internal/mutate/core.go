@@ -121,8 +121,8 @@ var coreMutations = []mutation{
 	{
 		what: "a write that waits for a lock keeps its place",
 		file: "runtime/internal/sqlcore/share.go",
-		old:  "time.AfterFunc(patience, s.next)",
-		new:  "time.AfterFunc(time.Hour, s.next)",
+		old:  "patience - time.Since(s.since)",
+		new:  "time.Hour - time.Since(s.since)",
 		test: shareTest("TestSharingPastAWriteThatWaits"),
 	},
 	{

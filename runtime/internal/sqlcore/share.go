@@ -31,6 +31,8 @@ type Sharing[DB any] struct {
 	mu      sync.Mutex
 	running int
 	queue   []*Write[DB]
+	since   time.Time // when the first of the queue came
+	watched bool      // relieve is about to look
 }
 
 // Write is one statement on one row: a claim or a completion.
@@ -69,11 +71,17 @@ func (s *Sharing[DB]) do(ctx context.Context, w *Write[DB], alone func(ctx conte
 	if s.running < s.Writers {
 		s.running++
 		s.mu.Unlock()
-		defer s.briefly()()
+		defer s.next()
 		return alone(ctx, true)
 	}
 	w.wake = make(chan []*Write[DB], 1)
-	s.queue = append(s.queue, w)
+	if s.queue = append(s.queue, w); len(s.queue) == 1 {
+		s.since = time.Now()
+	}
+	if !s.watched {
+		s.watched = true
+		time.AfterFunc(patience, s.relieve)
+	}
 	s.mu.Unlock()
 
 	var batch []*Write[DB]
@@ -88,7 +96,7 @@ func (s *Sharing[DB]) do(ctx context.Context, w *Write[DB], alone func(ctx conte
 	switch len(batch) {
 	case 0:
 	case 1: // nobody else waits: a transaction would only add its two statements
-		defer s.briefly()()
+		defer s.next()
 		return alone(ctx, true)
 	default:
 		s.lead(ctx, batch)
@@ -100,15 +108,24 @@ func (s *Sharing[DB]) do(ctx context.Context, w *Write[DB], alone func(ctx conte
 	return nil
 }
 
-// briefly keeps a writer busy until what it returns is called, or until patience
-// is over: a write that waits for somebody's lock does so in nobody's place.
-func (s *Sharing[DB]) briefly() (done func()) {
-	timer := time.AfterFunc(patience, s.next)
-	return func() {
-		if timer.Stop() {
-			s.next()
-		}
+// relieve gives the queue a further writer when it has waited for longer than
+// patience: a write that waits for somebody's lock does so in nobody's place.
+func (s *Sharing[DB]) relieve() {
+	s.mu.Lock()
+	if len(s.queue) == 0 {
+		s.watched = false
+		s.mu.Unlock()
+		return
 	}
+	if wait := patience - time.Since(s.since); wait > 0 {
+		time.AfterFunc(wait, s.relieve)
+		s.mu.Unlock()
+		return
+	}
+	time.AfterFunc(patience, s.relieve)
+	s.running++
+	s.mu.Unlock()
+	s.next()
 }
 
 // leave takes a write out of the queue. It reports false when the write leads a
@@ -132,7 +149,7 @@ func (s *Sharing[DB]) next() {
 	}
 	n := min(len(s.queue), maxShared)
 	batch := slices.Clone(s.queue[:n])
-	s.queue = slices.Delete(s.queue, 0, n)
+	s.queue, s.since = slices.Delete(s.queue, 0, n), time.Now()
 	for _, w := range batch {
 		w.state = following
 	}
