@@ -197,25 +197,41 @@ func (n *node) kill(extra ...string) bool {
 // how many stood still, and of what: owners of claims, where the server tells of
 // them, and requests otherwise.
 func (n *node) pause(ctx context.Context, d time.Duration) (what string, stood int, ok bool) {
+	for {
+		c, tells := n.stop(ctx)
+		if c == nil {
+			return "", 0, false
+		}
+		if !tells {
+			what, stood = "requests", n.busy()
+		} else if sleep(ctx, 20*time.Millisecond); n.busy() > 0 {
+			// All that it printed before has been read by now.
+			what, stood = "owners", n.busy()
+		}
+		if stood > 0 {
+			ok = sleep(ctx, d)
+		}
+		signal(c, syscall.SIGCONT)
+		if stood > 0 {
+			return what, stood, ok
+		}
+	}
+}
+
+// stop stops the server when it is busy, and tells whether it says which
+// handlers run. It returns nil when the server or ctx ends before.
+func (n *node) stop(ctx context.Context) (c *exec.Cmd, tells bool) {
 	for n.busy() == 0 {
 		if !sleep(ctx, time.Millisecond) {
-			return "", 0, false
+			return nil, false
 		}
 	}
 	n.mu.Lock()
-	c, tells := n.process, n.tells
-	n.mu.Unlock()
-	if c == nil {
-		return "", 0, false
+	defer n.mu.Unlock()
+	if n.process != nil {
+		signal(n.process, syscall.SIGSTOP)
 	}
-	what, stood = "requests", n.busy()
-	signal(c, syscall.SIGSTOP)
-	ok = sleep(ctx, d)
-	if tells {
-		what, stood = "owners", n.busy() // all that it printed before has been read by now
-	}
-	signal(c, syscall.SIGCONT)
-	return what, stood, ok
+	return n.process, n.tells
 }
 
 // busy is how many handlers run, as the server says, or how many requests are

@@ -27,10 +27,11 @@ func proxied(t *testing.T) (p *servers.Proxy, dsn string, beside *sql.DB) {
 	return p, server.Through(p, name, "default_query_exec_mode=exec"), openSQL(t, server.DSN(name), 0)
 }
 
-// breaks are ways to lose a connection at a statement of the ledger.
+// breaks are ways to lose a connection at a statement of the ledger, whose name
+// begins so: a claim is another statement when it is sent again.
 var breaks = map[string]func(p *servers.Proxy, statement string, times int){
-	"request": func(p *servers.Proxy, statement string, times int) { p.LoseRequests("-- name: "+statement+" ", times) },
-	"answer":  func(p *servers.Proxy, statement string, times int) { p.LoseAnswers("-- name: "+statement+" ", times) },
+	"request": func(p *servers.Proxy, statement string, times int) { p.LoseRequests("-- name: "+statement, times) },
+	"answer":  func(p *servers.Proxy, statement string, times int) { p.LoseAnswers("-- name: "+statement, times) },
 }
 
 // A write whose connection breaks, once or thrice, before the server saw it or
