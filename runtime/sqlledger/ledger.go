@@ -93,8 +93,8 @@ func New(ctx context.Context, db *sql.DB, engine Engine, statements Statements, 
 	writer, reader := DBTX(db), DBTX(o.reader)
 	var writes *kept
 	if engine.Prepared {
-		writes = keepPrepared(db)
-		writer, reader = writes.alone(), keepPrepared(o.reader).alone()
+		writes = keepPrepared(db, engine)
+		writer, reader = writes.alone(), keepPrepared(o.reader, engine).alone()
 	}
 	l := &Ledger{db: db, core: &core{
 		Writer: writer, Reader: reader, Statements: statements, Engine: engine, Limit: o.limit,

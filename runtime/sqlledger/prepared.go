@@ -12,12 +12,16 @@ import (
 type byText struct {
 	DBTX
 	find func(ctx context.Context, query string) *sql.Stmt // nil where it cannot be prepared
+	// unprepared tells that a statement could not be prepared on this connection.
+	unprepared func(error) bool
 }
 
 // ExecContext implements [DBTX].
 func (p byText) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	if s := p.find(ctx, query); s != nil {
-		return s.ExecContext(ctx, args...)
+		if result, err := s.ExecContext(ctx, args...); !p.unprepared(err) {
+			return result, err
+		}
 	}
 	return p.DBTX.ExecContext(ctx, query, args...)
 }
@@ -25,7 +29,9 @@ func (p byText) ExecContext(ctx context.Context, query string, args ...any) (sql
 // QueryContext implements [DBTX].
 func (p byText) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if s := p.find(ctx, query); s != nil {
-		return s.QueryContext(ctx, args...)
+		if rows, err := s.QueryContext(ctx, args...); !p.unprepared(err) {
+			return rows, err
+		}
 	}
 	return p.DBTX.QueryContext(ctx, query, args...)
 }
@@ -33,7 +39,9 @@ func (p byText) QueryContext(ctx context.Context, query string, args ...any) (*s
 // QueryRowContext implements [DBTX].
 func (p byText) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if s := p.find(ctx, query); s != nil {
-		return s.QueryRowContext(ctx, args...)
+		if row := s.QueryRowContext(ctx, args...); !p.unprepared(row.Err()) {
+			return row
+		}
 	}
 	return p.DBTX.QueryRowContext(ctx, query, args...)
 }
@@ -43,19 +51,24 @@ func (p byText) QueryRowContext(ctx context.Context, query string, args ...any) 
 // A ledger has few statements, so that none is ever dropped; they are closed
 // with the database. It is safe for concurrent use.
 type kept struct {
-	db *sql.DB
+	db         *sql.DB
+	unprepared func(error) bool
 
 	mu         sync.Mutex
 	statements map[string]*sql.Stmt
 	missed     []string // what transactions had to prepare for themselves
 }
 
-func keepPrepared(db *sql.DB) *kept {
-	return &kept{db: db, statements: map[string]*sql.Stmt{}}
+func keepPrepared(db *sql.DB, engine Engine) *kept {
+	k := &kept{db: db, unprepared: engine.Unprepared, statements: map[string]*sql.Stmt{}}
+	if k.unprepared == nil {
+		k.unprepared = func(error) bool { return false }
+	}
+	return k
 }
 
 // alone runs statements by themselves.
-func (k *kept) alone() DBTX { return byText{k.db, k.statement} }
+func (k *kept) alone() DBTX { return byText{k.db, k.statement, k.unprepared} }
 
 func (k *kept) statement(ctx context.Context, query string) *sql.Stmt {
 	k.mu.Lock()
@@ -100,7 +113,7 @@ func (k *kept) in(tx *sql.Tx) DBTX {
 		}
 		own[query] = s
 		return s
-	}}
+	}, k.unprepared}
 }
 
 // prepareMissed prepares what transactions have missed, for the next one.

@@ -29,6 +29,9 @@ type Engine struct {
 	// Prepared says that statements are prepared once for each connection, and
 	// kept: to parse them every time costs more than to run them.
 	Prepared bool
+	// Unprepared reports whether an error says that a statement could not be
+	// prepared and would run as text. Nil: never.
+	Unprepared func(error) bool
 	// Once says that a claim may be made inside a handler's transaction.
 	Once bool
 	// Aborted reports whether an error of a COMMIT says that the database

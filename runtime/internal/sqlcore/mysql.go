@@ -7,6 +7,8 @@ func MySQL(number func(error) uint16) Engine {
 		Class:    func(err error) Class { return mysqlClass(number(err)) },
 		NoWait:   true,
 		Prepared: true,
+		// The server has as many prepared statements as it will.
+		Unprepared: func(err error) bool { return number(err) == 1461 },
 		// Deadlocks, and writes that another node certified first.
 		Aborted: func(err error) bool { n := number(err); return n == 1213 || n == 3101 },
 	}
