@@ -18,7 +18,8 @@ func document(r *results, command string) string {
 
 `+"`%s`"+` on %s, %s, %s of %d cores, %s. The databases ran on the same machine and shared its cores;
 their commits were synced to disk. Numbers are medians of %s, ratios those of each round's own ratio.
-Absolute numbers differ between machines, and from day to day on one; ratios of one run hold.
+Absolute numbers differ between machines, and from day to day on one; ratios of one run hold. [profile.md](profile.md) says where the
+time goes, and shows ledgers that have grown.
 
 ![Fresh keys a second](bench.svg)
 
@@ -53,7 +54,8 @@ Absolute numbers differ between machines, and from day to day on one; ratios of 
 	t.WriteString("\n## Over HTTP\n\nOn loopback, client and server in one process, so that allocations are those of both. `fiber-memory` is the idempotency middleware of gofiber v3, on its own HTTP server, whose bare handler is `fiber-handler`.\n\n")
 	measurements(&t, r, func(name string) bool { return strings.Contains(name, "/http/") })
 	t.WriteString(`
-"To bare" is the throughput as a multiple of the bare statements', over HTTP and in memory of the bare handler's. Commits
+"To bare" is the throughput as a multiple of the bare statements', over HTTP and in memory of the bare handler's. CPU is the
+processor time of the benchmark's process, clients and server, and beside it that of the database's server. Commits
 are transactions that the database counted, reads among them (on SQLite: those that were opened for a write); the log is PostgreSQL's WAL or InnoDB's redo log.
 SQLite's statements and log are not counted.
 `)
@@ -62,13 +64,14 @@ SQLite's statements and log are not counted.
 
 // measurements is a table of all benchmarks that are wanted.
 func measurements(t *strings.Builder, r *results, wanted func(name string) bool) {
-	rows := [][]string{{"", "requests/s", "to bare", "p50 ms", "p99 ms", "allocations", "statements", "commits", "log bytes"}}
+	rows := [][]string{{"", "requests/s", "to bare", "p50 ms", "p99 ms", "CPU µs", "server's", "allocations", "statements", "commits", "log bytes"}}
 	for _, name := range r.names {
 		if !wanted(name) {
 			continue
 		}
 		row := []string{"`" + name + "`", r.perSecond(name), "",
-			r.cell(name, "p50-us", 1e3, 2), r.cell(name, "p99-us", 1e3, 2), r.cell(name, "allocs/op", 1, 0),
+			r.cell(name, "p50-us", 1e3, 2), r.cell(name, "p99-us", 1e3, 2),
+			r.cell(name, "cpu-us/op", 1, 1), r.cell(name, "server-cpu-us/op", 1, 1), r.cell(name, "allocs/op", 1, 0),
 			r.cell(name, "statements/op", 1, 2), r.cell(name, "commits/op", 1, 2), r.cell(name, "wal-B/op", 1, 0)}
 		if ratio, ok := r.ratio(name, baseOf(name)); ok && baseOf(name) != name {
 			row[2] = fmt.Sprintf("%.3g", ratio)

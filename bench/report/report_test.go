@@ -18,14 +18,14 @@ pkg: example.com/bench
 cpu: Some CPU
 BenchmarkAbove/fresh/body=1KiB-2   	 100	 2000 ns/op	 12.00 allocs-above-bare	 2600 ns-above-bare
 BenchmarkFresh/inprocess/postgres-pair/inflight=32-2   	 100	 130 ns/op	 2.000 commits/op
-BenchmarkFresh/inprocess/postgres/inflight=32/body=1KiB-2   	 100	 100 ns/op	 0.4 commits/op	 5000 p50-us	 7 allocs/op
+BenchmarkFresh/inprocess/postgres/inflight=32/body=1KiB-2   	 100	 100 ns/op	 0.4 commits/op	 40 cpu-us/op	 5000 p50-us	 60.5 server-cpu-us/op	 7 allocs/op
 BenchmarkFresh/inprocess/postgres-pair/inflight=128-2   	 100	 249 ns/op
 BenchmarkFresh/inprocess/postgres/inflight=128/body=1KiB-2   	 100	 100 ns/op
 PASS
 goos: linux
 goarch: amd64
 BenchmarkFresh/inprocess/postgres-pair/inflight=32-2   	 100	 1300 ns/op	 2.000 commits/op
-BenchmarkFresh/inprocess/postgres/inflight=32/body=1KiB-2   	 100	 1000 ns/op	 0.6 commits/op	 5000 p50-us	 7 allocs/op
+BenchmarkFresh/inprocess/postgres/inflight=32/body=1KiB-2   	 100	 1000 ns/op	 0.6 commits/op	 40 cpu-us/op	 5000 p50-us	 60.5 server-cpu-us/op	 7 allocs/op
 BenchmarkFresh/inprocess/postgres-pair/inflight=128-2   	 100	 2490 ns/op
 BenchmarkFresh/inprocess/postgres/inflight=128/body=1KiB-2   	 100	 1000 ns/op
 PASS
@@ -48,7 +48,7 @@ func TestReport(t *testing.T) {
 		"| PostgreSQL, fresh key, 1 in flight, to the bare two statements |  | at least 0.909 times | not measured |",
 		"| memory, fresh key, allocations above the bare handler | 12.0 | at most 12 | met |",
 		"| memory, fresh key, nanoseconds above the bare handler | 2600.0 | at most 2500 | **missed** |",
-		"| `Fresh/inprocess/postgres/inflight=32/body=1KiB` | 1,818,182 | 1.3 | 5.00 |  | 7 |  | 0.50 |  |",
+		"| `Fresh/inprocess/postgres/inflight=32/body=1KiB` | 1,818,182 | 1.3 | 5.00 |  | 40.0 | 60.5 | 7 |  | 0.50 |  |",
 	} {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("this is missing: %s", line)
