@@ -20,7 +20,8 @@ import (
 // Package ledgertest is the suite that every implementation passes.
 type Ledger interface {
 	// Insert claims a key that no row holds. It reports false when a row
-	// holds it, whatever the row's state.
+	// holds it, whatever the row's state. The row of a claim that is made
+	// again is the exception: while it is pending, the claim stands.
 	Insert(ctx context.Context, c Claim) (Claimed, bool, error)
 
 	// Read returns the row of a key, and false when there is none. A Read
@@ -154,6 +155,9 @@ type Claim struct {
 	Operation   string
 	Policy      string // the fingerprint's rule, see [Rule]
 	Fingerprint [32]byte
+	// Again says that the owner may have made this claim before, so that the
+	// row that Insert meets may be its own.
+	Again bool
 }
 
 // Claimed is a claim that was won. Times are epoch milliseconds by the

@@ -174,11 +174,18 @@ func (t *transactedOnce) claimOutside(ctx context.Context, h *held) (bool, error
 func (t *transactedOnce) insertOutside(ctx context.Context, h *held) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
-	claimed, won, err := t.engine.ledger.Insert(ctx, t.claim)
+	claimed, won, err := t.engine.ledger.Insert(ctx, t.again())
 	if err == nil && won {
 		h.Claimed, h.fence.Generation = claimed, claimed.Generation
 	}
 	return won, err
+}
+
+// again is the claim that the transaction has made, or has tried to make.
+func (t *transactedOnce) again() Claim {
+	c := t.claim
+	c.Again = true
+	return c
 }
 
 // ended completes a key whose transaction ended behind our back. Where the
@@ -195,7 +202,7 @@ func (t *transactedOnce) ended(ctx context.Context, h *held, call Call, out *out
 	t.closes(ctx, h, out, cause)
 	stored, _ := t.store(out.answer)
 	t.later(ctx, h.fence, err, func(ctx context.Context) (bool, error) {
-		if _, won, err := t.engine.ledger.Insert(ctx, t.claim); err != nil || !won {
+		if _, won, err := t.engine.ledger.Insert(ctx, t.again()); err != nil || !won {
 			return won, err
 		}
 		return t.keep(ctx, Completion{Fence: h.fence, Terms: t.terms, Answer: stored})

@@ -13,6 +13,20 @@ func postgresTest(group string) test {
 // postgresMutations break one condition at a time, as those of SQLite.
 var postgresMutations = []mutation{
 	{
+		what: "a claim that is made once more is sent as if it were the first",
+		file: "runtime/internal/sqlcore/core.go",
+		old:  "return alone(ctx, !w.again)",
+		new:  "return alone(ctx, true)",
+		test: postgresTest("Insert"),
+	},
+	{
+		what: "a claim that is made once more shares a commit",
+		file: "runtime/internal/sqlcore/core.go",
+		old:  "l.Shared == nil || w.again",
+		new:  "l.Shared == nil",
+		test: postgresTest("Insert"),
+	},
+	{
 		what: "CompleteTogether does not test the owner",
 		file: postgresFile,
 		old:  "WHERE k.principal = $6::bytea AND k.scope = $7::bytea AND k.key = $8::bytea\n  AND k.generation = $9::bigint AND k.owner = $10::bytea AND k.status = 'pending'",

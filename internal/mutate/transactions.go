@@ -180,6 +180,13 @@ var onceMutations = []mutation{
 		test: runtimeTest("TestOnceTakesOver"),
 	},
 	{
+		what: "a claim that is made once more does not say so",
+		file: "runtime/once.go",
+		old:  "\tc.Again = true\n",
+		new:  "\tc.Again = false\n",
+		test: test{module: ".", pkg: "./internal/sim", name: "TestRun"},
+	},
+	{
 		what: "a COMMIT of claim and effect without an answer runs again",
 		file: "runtime/once.go",
 		old:  "case found && row.Completed && row.Owner == h.fence.Owner:",

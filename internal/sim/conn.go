@@ -62,6 +62,7 @@ func (c *conn) Insert(ctx context.Context, claim runtime.Claim) (runtime.Claimed
 	s.inserts = &claim.ID
 	return ask(ctx, c.world, s, func() (runtime.Claimed, bool, error) {
 		claimed, won := c.world.table.insert(claim)
+		claim.Again = true // should the statement be repeated
 		return claimed, won, nil
 	})
 }

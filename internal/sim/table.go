@@ -88,7 +88,7 @@ func (t *table) won(kind Kind, r *row, c runtime.Claim, now int64) (runtime.Clai
 func (t *table) insert(c runtime.Claim) (runtime.Claimed, bool) {
 	now := t.clock()
 	if r := t.at(c.ID); r != nil {
-		own := r.Owner == c.Owner && !r.Completed
+		own := c.Again && r.Owner == c.Owner && !r.Completed
 		return claimed(r, now), own || t.variant == InsertAlwaysWins
 	}
 	r := &row{id: c.ID}

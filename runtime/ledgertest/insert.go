@@ -52,7 +52,7 @@ var insertCases = []testCase{
 	{"sent again by its owner reports the claim that stands", func(s *suite) {
 		c := s.claim(key("k"))
 		first := s.insert(c)
-		again := s.insert(c)
+		again := s.insertAgain(c)
 		row := s.read(c.ID)
 		s.wantOf(row, c)
 		if again.Generation != 1 || again.ClaimedAt != first.ClaimedAt || again.LeaseUntil != row.LeaseUntil || row.Owner != c.Owner {
@@ -66,7 +66,7 @@ var insertCases = []testCase{
 		c := s.claim(key("k"))
 		s.insert(c)
 		s.age(lease + time.Hour)
-		again := s.insert(c)
+		again := s.insertAgain(c)
 		row := s.read(c.ID)
 		if row.LeaseUntil != again.LeaseUntil || row.Generation != 1 || row.Owner != c.Owner || row.Now < again.Now {
 			s.Errorf("sent again: %+v, row %+v", again, row)

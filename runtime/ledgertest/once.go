@@ -156,7 +156,7 @@ var onceCases = []txCase{
 				}
 				// The runtime closes the key outside: it recognises the claim
 				// that the handler committed, or makes it anew.
-				s.insert(c)
+				s.insertAgain(c)
 				s.complete(completion(f, "outcome unknown"))
 			}
 		}

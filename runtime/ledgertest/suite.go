@@ -79,6 +79,13 @@ func (s *suite) insert(c runtime.Claim) runtime.Claimed {
 	return claimed
 }
 
+// insertAgain makes a claim once more, whose row stands.
+func (s *suite) insertAgain(c runtime.Claim) runtime.Claimed {
+	s.Helper()
+	c.Again = true
+	return s.insert(c)
+}
+
 // pending claims an absent key under the usual terms.
 func (s *suite) pending(id runtime.ID) (runtime.Claim, runtime.Fence) {
 	s.Helper()

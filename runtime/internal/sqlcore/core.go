@@ -61,7 +61,7 @@ func (l *Core[DB]) Insert(ctx context.Context, c runtime.Claim) (runtime.Claimed
 			return err
 		}
 	}
-	w := &Write[DB]{id: c.ID, Insert: &params, run: run(l.Statements.Insert)}
+	w := &Write[DB]{id: c.ID, Insert: &params, again: c.Again, run: run(l.Statements.Insert)}
 	first := w.run
 	if s, ok := l.Statements.(firsts[DB]); ok {
 		first = run(s.InsertFirst)
@@ -98,8 +98,8 @@ func (l *Core[DB]) write(ctx context.Context, name string, w *Write[DB], first f
 			return w.run(ctx, l.Writer)
 		})
 	}
-	if l.Shared == nil {
-		return alone(ctx, true)
+	if l.Shared == nil || w.again {
+		return alone(ctx, !w.again)
 	}
 	return l.Engine.Classify(l.Shared.do(ctx, w, alone))
 }

@@ -44,6 +44,7 @@ type Write[DB any] struct {
 	Rows, Now int64
 
 	id    runtime.ID
+	again bool // it may have been made before, and finds itself
 	run   func(ctx context.Context, db DB) error
 	state state
 	wake  chan []*Write[DB] // a batch to lead; nil when the own one has ended
