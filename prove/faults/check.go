@@ -46,7 +46,7 @@ func judge(attempts []*attempt) (found []Violation) {
 				generations[a.generation] = true
 			}
 			final = true
-		case replayed:
+		case replayed, closed:
 			final = true
 		}
 	}
@@ -171,5 +171,5 @@ func tell(attempts []*attempt) string {
 }
 
 func (o outcome) String() string {
-	return [...]string{"unknown", "refused", "reused", "ran", "replayed", "observed", "strange"}[o]
+	return [...]string{"unknown", "refused", "reused", "ran", "replayed", "observed", "strange", "closed"}[o]
 }

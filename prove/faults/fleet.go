@@ -180,7 +180,7 @@ func (f *fleet) ask(ctx context.Context, random *rand.Rand, n *node, client int,
 		limit = time.Duration(random.Int64N(int64(60 * time.Millisecond)))
 		f.site.attacked("clients that hang up", 1)
 	}
-	a := &attempt{payment: p, client: client, outcome: unknown}
+	a := &attempt{payment: p, client: client, outcome: unknown, mayClose: f.site.target.Database.Fill != nil}
 	address := n.address()
 	if address == "" {
 		return a // nobody listens there: nothing was sent

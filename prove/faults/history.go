@@ -19,6 +19,7 @@ const (
 	replayed                // it or another ran, and this was the answer
 	observed                // no request: what the database holds
 	strange                 // an answer that is not documented
+	closed                  // it took no effect, and nothing runs under its key any more
 )
 
 // attempt is one request and what came of it.
@@ -34,6 +35,7 @@ type attempt struct {
 	retryAfter   string
 	body         string
 	effectStands bool // what was observed
+	mayClose     bool // the database may end a transaction by itself
 }
 
 // success reports whether the request was done, by this answer.
@@ -69,14 +71,26 @@ func (a *attempt) read(response *http.Response, body []byte) {
 		if a.outcome = refused; a.request.Effect != Transaction {
 			a.final(response)
 		}
-	default:
-		a.outcome = strange
-		if a.failure() {
-			// It may come from the handler, or from what stands before it.
-			if a.final(response); a.outcome == ran {
-				a.outcome, a.answer = unknown, ""
+	case "500 idempotency_outcome_unknown":
+		// SQLite rolls a transaction back by itself when its disk is full. That
+		// is not told from a handler's doing, so that the key is closed.
+		if a.outcome = strange; a.mayClose && a.request.Effect == Transaction {
+			if a.stood(response); a.outcome == replayed {
+				a.outcome = closed
 			}
 		}
+	default:
+		// It may come from the handler, or from what stands before it.
+		if a.outcome = strange; a.failure() {
+			a.stood(response)
+		}
+	}
+}
+
+// stood marks an answer that is known to stand only when it is replayed.
+func (a *attempt) stood(response *http.Response) {
+	if a.final(response); a.outcome == ran {
+		a.outcome, a.answer = unknown, ""
 	}
 }
 
@@ -111,7 +125,7 @@ func (a *attempt) again() bool {
 	case a.status == 0, a.status == http.StatusConflict:
 		return true
 	}
-	return (a.status >= 500 || a.failure()) && a.outcome != replayed
+	return (a.status >= 500 || a.failure()) && a.outcome != replayed && a.outcome != closed
 }
 
 // history is what clients of one database saw. It is safe for concurrent use.

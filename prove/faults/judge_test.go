@@ -22,6 +22,9 @@ func made(r *Request, sent, got int64, o outcome, answer string) *attempt {
 	return a
 }
 
+// closing is an attempt on a database that may end transactions by itself.
+func closing(a *attempt) *attempt { a.mayClose = true; return a }
+
 func other(a *attempt) *attempt { a.amount = 6; return a }
 
 func seen(sent int64, stands bool) *attempt {
@@ -43,7 +46,11 @@ func TestJudge(t *testing.T) {
 		"reuse of a claim that was released":      {nil, []*attempt{made(twice, 1, 9, refused, ""), other(made(twice, 2, 3, reused, "")), other(made(twice, 10, 11, ran, "b"))}},
 		"fenced out in claim mode":                {nil, []*attempt{made(claim, 1, 9, ran, "a"), made(claim, 2, 5, ran, "b"), made(claim, 10, 11, replayed, "b")}},
 		"lost before it was stored in claim mode": {nil, []*attempt{made(claim, 1, 2, ran, "a"), made(claim, 3, 4, ran, "b"), made(claim, 5, 6, replayed, "b")}},
+		"closed after a doubtful request":         {nil, []*attempt{closing(made(twice, 1, 2, unknown, "")), seen(3, false), made(twice, 5, 6, closed, "c"), seen(7, false), made(twice, 8, 9, closed, "c")}},
 
+		"runs after it was closed":          {[]string{"one-completion"}, []*attempt{closing(made(twice, 1, 2, unknown, "")), made(twice, 3, 4, closed, "c"), made(twice, 5, 6, ran, "a")}},
+		"closed, and its effect stands":     {[]string{"effect-iff-completed"}, []*attempt{closing(made(twice, 1, 2, unknown, "")), made(twice, 3, 4, closed, "c"), seen(5, true)}},
+		"closed without a doubt":            {[]string{"one-completion"}, []*attempt{made(twice, 1, 2, refused, ""), closing(made(twice, 3, 4, closed, "c"))}},
 		"runs twice":                        {[]string{"one-completion"}, []*attempt{made(twice, 1, 2, ran, "a"), made(twice, 3, 4, ran, "b")}},
 		"runs twice at once":                {[]string{"one-completion"}, []*attempt{made(twice, 1, 4, ran, "a"), made(twice, 2, 5, ran, "b")}},
 		"runs after a replay in claim mode": {[]string{"replay-equal"}, []*attempt{made(claim, 1, 2, ran, "a"), made(claim, 3, 4, replayed, "a"), made(claim, 5, 6, ran, "b")}},
@@ -106,6 +113,18 @@ func TestRead(t *testing.T) {
 		a.read(&http.Response{StatusCode: c.status, Header: http.Header{"Idempotency-Replayed": {c.marker}}}, []byte(c.body))
 		if a.outcome != c.want || a.again() != c.again {
 			t.Errorf("%s: %d %s (replayed: %q) is %s, asked again: %v; want %s, %v", r.Name, c.status, c.body, c.marker, a.outcome, a.again(), c.want, c.again)
+		}
+	}
+}
+
+// A database that ends transactions by itself may close a key with an error,
+// which is known to stand when it is replayed.
+func TestReadOfAClosedKey(t *testing.T) {
+	for marker, want := range map[string]outcome{"": unknown, "true": closed} {
+		a := &attempt{payment: payment{request: twice, amount: 5}, mayClose: true}
+		a.read(&http.Response{StatusCode: 500, Header: http.Header{"Idempotency-Replayed": {marker}}}, []byte(`{"error":"idempotency_outcome_unknown"}`))
+		if a.outcome != want || a.again() != (want == unknown) {
+			t.Errorf("replayed %q: it is %s, asked again: %v", marker, a.outcome, a.again())
 		}
 	}
 }

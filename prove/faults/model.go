@@ -17,6 +17,7 @@ type register struct {
 	written bool
 	amount  int64  // of the request that wrote it
 	answer  string // "" while nobody has seen it
+	closed  bool   // with an error, and no effect
 }
 
 // model says what may follow on what. An attempt takes its effect at one moment
@@ -48,7 +49,7 @@ func step(r register, a *attempt) []any {
 		}
 		return []any{wrote}
 	case replayed:
-		if same && (r.answer == "" || r.answer == a.answer) {
+		if same && !r.closed && (r.answer == "" || r.answer == a.answer) {
 			return []any{wrote}
 		}
 		return nil
@@ -57,11 +58,19 @@ func step(r register, a *attempt) []any {
 		if same {
 			return nil
 		}
+	case closed:
+		if same && r.closed && (r.answer == "" || r.answer == a.answer) {
+			return []any{register{written: true, amount: a.amount, answer: a.answer, closed: true}}
+		}
+		return nil
 	case observed:
-		if a.effectStands != r.written || r.written && a.amount != anyAmount && r.amount != a.amount {
+		if stands := r.written && !r.closed; a.effectStands != stands || stands && a.amount != anyAmount && r.amount != a.amount {
 			return nil
 		}
 	case unknown:
+		if !r.written && a.mayClose {
+			return []any{r, register{written: true, amount: a.amount}, register{written: true, amount: a.amount, closed: true}}
+		}
 		if !r.written {
 			return []any{r, register{written: true, amount: a.amount}}
 		}
