@@ -67,6 +67,13 @@ var coreMutations = []mutation{
 		file: "runtime/internal/sqlcore/retry.go",
 		old:  "ctx, cancel := context.WithTimeout(ctx, l.Limit)",
 		new:  "ctx, cancel := context.WithCancel(ctx)",
+		test: coreTest("TestReadThatHangs"),
+	},
+	{
+		what: "claims and completions are not limited in time",
+		file: "runtime/internal/sqlcore/core.go",
+		old:  "ctx, cancel := context.WithTimeout(ctx, l.Limit)",
+		new:  "ctx, cancel := context.WithCancel(ctx)",
 		test: coreTest("TestStatementThatHangs"),
 	},
 	{

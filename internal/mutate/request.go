@@ -257,8 +257,8 @@ var requestMutations = []mutation{
 	{
 		what: "stored headers that were cut off are read",
 		file: "runtime/header.go",
-		old:  "\tif !terminated {\n",
-		new:  "\tif !terminated && text == \"\" {\n",
+		old:  "\t\tif !terminated {\n",
+		new:  "\t\tif !terminated && after != \"\" {\n",
 		test: runtimeTest("TestDecodeHeaderRefuses"),
 	},
 	{

@@ -119,6 +119,20 @@ func TestStatementThatHangs(t *testing.T) {
 	}
 }
 
+func TestReadThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := open(t, &statements{read: func(ctx context.Context, _ sqlledger.DBTX) (sqlledger.ReadRow, error) {
+			<-ctx.Done()
+			return sqlledger.ReadRow{}, ctx.Err()
+		}})
+		start := time.Now()
+		_, found, err := l.Read(t.Context(), claimOf("owner").ID)
+		if found || !errors.Is(err, runtime.ErrUnavailable) || time.Since(start) != 5*time.Second {
+			t.Errorf("Read = %v, %v after %v; want ErrUnavailable after 5s, the default", found, err, time.Since(start))
+		}
+	})
+}
+
 func TestRetriesEndWithTheCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
