@@ -245,8 +245,10 @@ func (s *suite) lost(name string, claimed runtime.Claimed, won bool, err error) 
 
 func (s *suite) lostInsert(c runtime.Claim) {
 	s.Helper()
-	claimed, won, err := s.ledger.Insert(ctx(), c)
-	s.lost("Insert", claimed, won, err)
+	for _, c.Again = range []bool{false, true} {
+		claimed, won, err := s.ledger.Insert(ctx(), c)
+		s.lost("Insert", claimed, won, err)
+	}
 }
 
 func (s *suite) lostTakeOver(at runtime.Fence, c runtime.Claim) {
