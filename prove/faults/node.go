@@ -3,11 +3,7 @@ package faults
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
-	"net"
 	"os/exec"
 	"slices"
 	"strings"
@@ -107,34 +103,6 @@ func (n *node) live(ctx context.Context) bool {
 
 func signal(c *exec.Cmd, s syscall.Signal) { syscall.Kill(-c.Process.Pid, s) }
 
-// freeAddress is a loopback address that nobody listens on. Its port is none of
-// those that the kernel gives to connections, which might take it meanwhile.
-func freeAddress() (string, error) {
-	for range 100 {
-		address := fmt.Sprintf("127.0.0.1:%d", 12_000+rand.IntN(20_000))
-		if l, err := net.Listen("tcp", address); err == nil {
-			return address, l.Close()
-		}
-	}
-	return "", errors.New("there is no free port")
-}
-
-// accepts waits until somebody listens on an address. It reports false when the
-// process has ended before: it may have given up on a database that is down.
-func accepts(address string, ended <-chan struct{}) bool {
-	for {
-		if c, err := net.Dial("tcp", address); err == nil {
-			c.Close()
-			return true
-		}
-		select {
-		case <-ended:
-			return false
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
-
 // hear keeps account of what the server prints, if it prints for us.
 func (n *node) hear(lines *bufio.Reader) {
 	for {
@@ -193,47 +161,6 @@ func (n *node) kill(extra ...string) bool {
 	return true
 }
 
-// pause stops the server for a while, at a moment when handlers run. It returns
-// how many stood still, and of what: owners of claims, where the server tells of
-// them, and requests otherwise.
-func (n *node) pause(ctx context.Context, d time.Duration) (what string, stood int, ok bool) {
-	for {
-		c, tells := n.stop(ctx)
-		if c == nil {
-			return "", 0, false
-		}
-		if !tells {
-			what, stood = "requests", n.busy()
-		} else if sleep(ctx, 20*time.Millisecond); n.busy() > 0 {
-			// All that it printed before has been read by now.
-			what, stood = "owners", n.busy()
-		}
-		if stood > 0 {
-			ok = sleep(ctx, d)
-		}
-		signal(c, syscall.SIGCONT)
-		if stood > 0 {
-			return what, stood, ok
-		}
-	}
-}
-
-// stop stops the server when it is busy, and tells whether it says which
-// handlers run. It returns nil when the server or ctx ends before.
-func (n *node) stop(ctx context.Context) (c *exec.Cmd, tells bool) {
-	for n.busy() == 0 {
-		if !sleep(ctx, time.Millisecond) {
-			return nil, false
-		}
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.process != nil {
-		signal(n.process, syscall.SIGSTOP)
-	}
-	return n.process, n.tells
-}
-
 // busy is how many handlers run, as the server says, or how many requests are
 // under way, when it says nothing.
 func (n *node) busy() int {
@@ -280,33 +207,4 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-var _ io.Writer = (*tail)(nil)
-
-const tailSize = 16 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if over := len(t.text) - tailSize; over > 0 {
-		t.text = append([]byte{}, t.text[over:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	if t == nil {
-		return ""
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.text)
 }

@@ -354,7 +354,8 @@ type InsertRow struct {
 // sets lock_timeout for the statement's transaction alone, in a CTE that is
 // materialized and read before any row is locked. So there is no session state,
 // which a pooler would lose or hand on, and no further round trip. The same CTE
-// reads the clock: once, so that the times of a row agree.
+// reads the clock: once, so that the times of a row agree. A batch does both in
+// a statement of its own, Together.
 // Claims a key that no row holds. A row that holds it, in whatever state, makes
 // this return nothing; the caller then reads it and decides. DO NOTHING locks no
 // row and writes nothing, so a lost race costs no commit; what it may wait for is

@@ -62,11 +62,10 @@ func (l *Core[DB]) Insert(ctx context.Context, c runtime.Claim) (runtime.Claimed
 		}
 	}
 	w := &Write[DB]{id: c.ID, Insert: &params, again: c.Again, run: run(l.Statements.Insert)}
-	first := w.run
 	if s, ok := l.Statements.(firsts[DB]); ok {
-		first = run(s.InsertFirst)
+		w.first = run(s.InsertFirst)
 	}
-	if err := l.write(ctx, "insert", w, first); err != nil {
+	if err := l.write(ctx, "insert", w); err != nil {
 		return runtime.Claimed{}, false, err
 	}
 	if w.Rows > 0 {
@@ -84,16 +83,15 @@ type firsts[DB any] interface {
 	InsertFirst(context.Context, DB, InsertParams) (Claimed, error)
 }
 
-// write makes a write that may share its commit with others; first is its
-// statement for a first attempt. After an error it may still happen, so that
-// what its statement has set is not to be looked at.
-func (l *Core[DB]) write(ctx context.Context, name string, w *Write[DB], first func(context.Context, DB) error) error {
+// write makes a write that may share its commit with others. After an error it
+// may still happen, so that what its statement has set is not to be looked at.
+func (l *Core[DB]) write(ctx context.Context, name string, w *Write[DB]) error {
 	ctx, cancel := context.WithTimeout(ctx, l.Limit)
 	defer cancel()
 	alone := func(ctx context.Context, isFirst bool) error {
 		return l.retry(ctx, name, func(ctx context.Context, attempt int) error {
-			if isFirst && attempt == 1 {
-				return first(ctx, l.Writer)
+			if isFirst && attempt == 1 && w.first != nil {
+				return w.first(ctx, l.Writer)
 			}
 			return w.run(ctx, l.Writer)
 		})
@@ -233,7 +231,7 @@ func (l *Core[DB]) Complete(ctx context.Context, c runtime.Completion) (bool, er
 		return err
 	}
 	w := &Write[DB]{id: c.ID, Complete: &params, run: run}
-	if err := l.write(ctx, "complete", w, run); err != nil || n+w.Rows > 0 {
+	if err := l.write(ctx, "complete", w); err != nil || n+w.Rows > 0 {
 		return err == nil, err
 	}
 	// Not pending under this fence: unless it has completed already.

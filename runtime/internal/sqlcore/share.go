@@ -46,6 +46,7 @@ type Write[DB any] struct {
 	id    runtime.ID
 	again bool // it may have been made before, and finds itself
 	run   func(ctx context.Context, db DB) error
+	first func(ctx context.Context, db DB) error // instead of run, when it was not sent before; may be nil
 	state state
 	wake  chan []*Write[DB] // a batch to lead; nil when the own one has ended
 	err   error             // of the batch, once awake
@@ -118,15 +119,17 @@ func (s *Sharing[DB]) relieve() {
 		s.mu.Unlock()
 		return
 	}
-	if wait := patience - time.Since(s.since); wait > 0 {
-		time.AfterFunc(wait, s.relieve)
-		s.mu.Unlock()
-		return
+	wait := patience - time.Since(s.since)
+	stuck := wait <= 0
+	if stuck {
+		wait = patience
+		s.running++
 	}
-	time.AfterFunc(patience, s.relieve)
-	s.running++
+	time.AfterFunc(wait, s.relieve)
 	s.mu.Unlock()
-	s.next()
+	if stuck {
+		s.next()
+	}
 }
 
 // leave takes a write out of the queue. It reports false when the write leads a

@@ -2,7 +2,8 @@
 -- sets lock_timeout for the statement's transaction alone, in a CTE that is
 -- materialized and read before any row is locked. So there is no session state,
 -- which a pooler would lose or hand on, and no further round trip. The same CTE
--- reads the clock: once, so that the times of a row agree.
+-- reads the clock: once, so that the times of a row agree. A batch does both in
+-- a statement of its own, Together.
 
 -- name: Insert :one
 -- Claims a key that no row holds. A row that holds it, in whatever state, makes

@@ -6,7 +6,8 @@
 -- neither the servers' clocks nor a session's time zone matter. Each statement
 -- reads it once, in a materialized CTE: clock_timestamp() moves within a
 -- statement, and now() stands still within a transaction, so that a claim made
--- late in a long one would be born expired.
+-- late in a long one would be born expired. A batch of the ledger's own writes
+-- takes now(): its transaction is no user's.
 --
 -- Whatever sets expires_at sets gone_at and sweep_at with it. sweep_at never
 -- lies before the end of the lease, so a sweep meets no live row.
