@@ -10,6 +10,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	goruntime "runtime"
 	"syscall"
 	"time"
 
@@ -77,8 +78,12 @@ func (f *fate) reach(point string) {
 	f.send()
 }
 
+// send sends to this very thread, which then goes no further: a signal to the
+// process may reach another thread first.
 func (f *fate) send() {
-	syscall.Kill(syscall.Getpid(), f.signal)
+	goruntime.LockOSThread()
+	defer goruntime.UnlockOSThread()
+	syscall.Tgkill(syscall.Getpid(), syscall.Gettid(), f.signal)
 	if f.signal == syscall.SIGKILL {
 		select {}
 	}
