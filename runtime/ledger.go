@@ -15,6 +15,9 @@ import (
 // errors (locks, serialization failures, resets) within the context given and
 // limits each statement's time, so callers see only what retrying did not mend.
 //
+// A row that has a recovery point is half done: its first phases stand. Nothing
+// takes it over, reuses, releases or sweeps it; a completion takes the point off.
+//
 // Errors: [ErrRowLocked] and [ErrUnavailable] (also context errors) pass with
 // time; any other error is final for the statement that met it.
 // Package ledgertest is the suite that every implementation passes.

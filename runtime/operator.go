@@ -16,7 +16,8 @@ type OperatorLedger interface {
 	Counts(ctx context.Context) ([]Count, error)
 
 	// Erase deletes at most limit rows of a principal and returns how many.
-	// Rows whose lease is alive stay: their work is running.
+	// Rows whose lease is alive stay: their work is running. So do rows that
+	// are half done.
 	Erase(ctx context.Context, principal string, limit int) (int, error)
 }
 
@@ -118,7 +119,8 @@ func (o *Operator) Answer(ctx context.Context, id ID) (answer Answer, found bool
 }
 
 // Release deletes a pending claim while its fence holds, so that the next
-// request runs. It is for a claim whose work is known not to have happened.
+// request runs. It is for a claim whose work is known not to have happened, and
+// never deletes a half-done one.
 func (o *Operator) Release(ctx context.Context, f Fence) (bool, error) {
 	ok, err := o.ledger.Release(ctx, f)
 	o.log(ctx, f.ID, "operator released a claim", err, slog.Bool("held", ok), slog.Int64("generation", f.Generation))

@@ -169,8 +169,8 @@ var postgresMutations = []mutation{
 	{
 		what: "Reuse forgets a key that must be remembered",
 		file: postgresFile,
-		old:  "  AND k.gone_at <= env.now\nRETURNING",
-		new:  "RETURNING",
+		old:  "  AND k.gone_at <= env.now\n  AND k.recovery_point = ''\nRETURNING",
+		new:  "  AND k.recovery_point = ''\nRETURNING",
 		test: postgresTest("Reuse"),
 	},
 	{
@@ -200,6 +200,20 @@ var postgresMutations = []mutation{
 		old:  "WHERE due.gone_at > (SELECT env.now FROM env)))\n  RETURNING 1\n), deleted AS (\n  DELETE FROM idempotency_keys AS k\n  WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due WHERE due.gone_at <= (SELECT env.now FROM env)))",
 		new:  "WHERE due.gone_at < 0))\n  RETURNING 1\n), deleted AS (\n  DELETE FROM idempotency_keys AS k\n  WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due WHERE due.gone_at >= 0))",
 		test: postgresTest("Sweep"),
+	},
+	{
+		what: "Reuse starts a half-done row over",
+		file: postgresFile,
+		old:  "  AND k.gone_at <= env.now\n  AND k.recovery_point = ''\nRETURNING",
+		new:  "  AND k.gone_at <= env.now\nRETURNING",
+		test: postgresTest("HalfDone"),
+	},
+	{
+		what: "a sweep takes half-done rows",
+		file: postgresFile,
+		old:  "    AND d.recovery_point = ''\n",
+		new:  "",
+		test: postgresTest("HalfDone"),
 	},
 	{
 		what: "TakeOver takes a live lease",

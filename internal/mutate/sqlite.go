@@ -36,8 +36,8 @@ var sqliteMutations = []mutation{
 	{
 		what: "Complete keeps the retention that the claim had",
 		file: sqliteFile,
-		old:  "  response_body = ?3,\n  expires_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(?4 AS INTEGER),",
-		new:  "  response_body = ?3,\n  expires_at = expires_at,",
+		old:  "  recovery_state = x'',\n  expires_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(?4 AS INTEGER),",
+		new:  "  recovery_state = x'',\n  expires_at = expires_at,",
 		test: sqliteTest("Ledger/Complete"),
 	},
 	{
@@ -127,15 +127,15 @@ var sqliteMutations = []mutation{
 	{
 		what: "Reuse takes a live lease whose retention is over",
 		file: sqliteFile,
-		old:  "  AND expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\n  AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))\n  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\nRETURNING",
-		new:  "  AND expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\n  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\nRETURNING",
+		old:  "  AND expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\n  AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))\n  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\n  AND recovery_point = ''\nRETURNING",
+		new:  "  AND expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\n  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\n  AND recovery_point = ''\nRETURNING",
 		test: sqliteTest("Ledger/Reuse"),
 	},
 	{
 		what: "Reuse forgets a key that must be remembered",
 		file: sqliteFile,
-		old:  "\n  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\nRETURNING",
-		new:  "\nRETURNING",
+		old:  "\n  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\n  AND recovery_point = ''\nRETURNING",
+		new:  "\n  AND recovery_point = ''\nRETURNING",
 		test: sqliteTest("Ledger/Reuse"),
 	},
 	{
@@ -155,15 +155,15 @@ var sqliteMutations = []mutation{
 	{
 		what: "a sweep deletes without testing again that the row is expired",
 		file: sqliteFile,
-		old:  "  AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))\n  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\n`",
-		new:  "  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\n`",
+		old:  "  AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))\n  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\n  AND recovery_point = ''\n`",
+		new:  "  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\n  AND recovery_point = ''\n`",
 		test: sqliteTest("Ledger/Sweep"),
 	},
 	{
 		what: "a sweep deletes keys that must be remembered",
 		file: sqliteFile,
-		old:  "\n  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\n`",
-		new:  "\n`",
+		old:  "\n  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\n  AND recovery_point = ''\n`",
+		new:  "\n  AND recovery_point = ''\n`",
 		test: test{module: "internal/e2e", pkg: "./ledgers", name: "TestSweepDeletesNothingThatMustBeRemembered"},
 	},
 	{
@@ -197,8 +197,8 @@ var sqliteMutations = []mutation{
 	{
 		what: "TakeOver takes an expired row",
 		file: sqliteFile,
-		old:  "\n  AND expires_at > CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\nRETURNING",
-		new:  "\nRETURNING",
+		old:  "\n  AND expires_at > CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\n  AND recovery_point = ''\nRETURNING",
+		new:  "\n  AND recovery_point = ''\nRETURNING",
 		test: sqliteTest("Ledger/TakeOver"),
 	},
 	{
@@ -221,6 +221,41 @@ var sqliteMutations = []mutation{
 		old:  "  owner = ?1,\n  claimed_at = max(CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER), claimed_at + 1),",
 		new:  "  owner = ?1,\n  claimed_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER),",
 		test: sqliteTest("Ledger/TakeOver"),
+	},
+	{
+		what: "Reuse starts a half-done row over",
+		file: sqliteFile,
+		old:  "\n  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\n  AND recovery_point = ''\nRETURNING",
+		new:  "\n  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\nRETURNING",
+		test: sqliteTest("Ledger/HalfDone"),
+	},
+	{
+		what: "TakeOver starts a half-done row over",
+		file: sqliteFile,
+		old:  "\n  AND expires_at > CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\n  AND recovery_point = ''\nRETURNING",
+		new:  "\n  AND expires_at > CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)\nRETURNING",
+		test: sqliteTest("Ledger/HalfDone"),
+	},
+	{
+		what: "Release deletes a half-done row",
+		file: sqliteFile,
+		old:  "  AND generation = ?4 AND owner = ?5 AND status = 'pending'\n  AND recovery_point = ''",
+		new:  "  AND generation = ?4 AND owner = ?5 AND status = 'pending'",
+		test: sqliteTest("Ledger/HalfDone"),
+	},
+	{
+		what: "Erase deletes half-done rows",
+		file: sqliteFile,
+		old:  "      AND mine.recovery_point = ''\n",
+		new:  "",
+		test: sqliteTest("Ledger/HalfDone"),
+	},
+	{
+		what: "a completed row stays half done",
+		file: sqliteFile,
+		old:  "  recovery_point = '',\n  recovery_state = x'',\n  expires_at = ",
+		new:  "  recovery_state = x'',\n  expires_at = ",
+		test: sqliteTest("Ledger/HalfDone"),
 	},
 	{
 		what: "Erase deletes claims that run",

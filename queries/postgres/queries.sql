@@ -108,6 +108,8 @@ UPDATE idempotency_keys AS k SET
   response_status = sqlc.arg(response_status)::bigint,
   response_headers = sqlc.arg(response_headers)::bytea,
   response_body = sqlc.arg(response_body)::bytea,
+  recovery_point = '',
+  recovery_state = '',
   expires_at = floor(date_part('epoch', now()) * 1000)::bigint + sqlc.arg(retain_ms)::bigint,
   gone_at = floor(date_part('epoch', now()) * 1000)::bigint + sqlc.arg(retain_ms)::bigint + sqlc.arg(gone_ms)::bigint,
   sweep_at = floor(date_part('epoch', now()) * 1000)::bigint + sqlc.arg(retain_ms)::bigint
@@ -131,7 +133,8 @@ WHERE k.principal = sqlc.arg(principal)::bytea AND k.scope = sqlc.arg(scope)::by
 -- taken. The row keeps its operation, policy and fingerprint: a takeover is bound
 -- to the same request. claimed_at grows strictly even if the clock was set back,
 -- because it is the fencing number. After a wait for the row's lock PostgreSQL
--- tests the conditions again, on the row as it is then.
+-- tests the conditions again, on the row as it is then. A half-done row is not
+-- taken: who does not know how to go on from its recovery point would start over.
 WITH env AS MATERIALIZED (
   SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
@@ -149,13 +152,14 @@ WHERE env.lock_limit IS NOT NULL
   AND k.generation = sqlc.arg(seen_generation)::bigint AND k.owner = sqlc.arg(seen_owner)::bytea
   AND k.status = 'pending' AND k.lease_until <= env.now
   AND k.expires_at > env.now
+  AND k.recovery_point = ''
 RETURNING k.generation, k.claimed_at, k.lease_until;
 
 -- name: Reuse :one
 -- Gives an expired row to a new claim and resets every column; only the number
 -- of the generation and the fencing number go on. Expired means that retention
 -- is over and no lease is alive; past gone_at means that the key need not be
--- remembered either.
+-- remembered either. A half-done row never expires.
 WITH env AS MATERIALIZED (
   SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
@@ -184,6 +188,7 @@ WHERE env.lock_limit IS NOT NULL
   AND k.expires_at <= env.now
   AND (k.status = 'completed' OR k.lease_until <= env.now)
   AND k.gone_at <= env.now
+  AND k.recovery_point = ''
 RETURNING k.generation, k.claimed_at, k.lease_until;
 
 -- name: Renew :one
@@ -206,7 +211,8 @@ RETURNING k.generation, k.claimed_at, k.lease_until;
 -- name: Complete :execrows
 -- Stores the answer. The fence alone decides whether it stands: an owner whose
 -- lease is over but whom nobody replaced may still complete. The owner token
--- stays, so that a completion which is repeated can recognise itself.
+-- stays, so that a completion which is repeated can recognise itself. What is
+-- complete is no longer half done.
 WITH env AS MATERIALIZED (
   SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
@@ -215,6 +221,8 @@ UPDATE idempotency_keys AS k SET
   response_status = sqlc.arg(response_status)::bigint,
   response_headers = sqlc.arg(response_headers)::bytea,
   response_body = sqlc.arg(response_body)::bytea,
+  recovery_point = '',
+  recovery_state = '',
   expires_at = env.now + sqlc.arg(retain_ms)::bigint,
   gone_at = env.now + sqlc.arg(retain_ms)::bigint + sqlc.arg(gone_ms)::bigint,
   sweep_at = env.now + sqlc.arg(retain_ms)::bigint
@@ -345,6 +353,8 @@ WITH before AS MATERIALIZED (
     response_status = excluded.response_status,
     response_headers = excluded.response_headers,
     response_body = excluded.response_body,
+    recovery_point = '',
+    recovery_state = '',
     expires_at = excluded.expires_at,
     gone_at = excluded.gone_at,
     sweep_at = excluded.sweep_at
@@ -354,7 +364,8 @@ WITH before AS MATERIALIZED (
 SELECT count(*) AS held FROM completed WHERE completed.claimed_at > 0 AND completed.restored IS NOT NULL;
 
 -- name: Release :execrows
--- Forgets a claim, so that a retry runs again.
+-- Forgets a claim, so that a retry runs again; never a half-done one, whose first
+-- phases stand.
 WITH env AS MATERIALIZED (
   SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
@@ -362,7 +373,8 @@ DELETE FROM idempotency_keys AS k
 USING env
 WHERE env.lock_limit IS NOT NULL
   AND k.principal = sqlc.arg(principal)::bytea AND k.scope = sqlc.arg(scope)::bytea AND k.key = sqlc.arg(key)::bytea
-  AND k.generation = sqlc.arg(generation)::bigint AND k.owner = sqlc.arg(owner)::bytea AND k.status = 'pending';
+  AND k.generation = sqlc.arg(generation)::bigint AND k.owner = sqlc.arg(owner)::bytea AND k.status = 'pending'
+  AND k.recovery_point = '';
 
 -- name: EndLease :execrows
 -- Lets the next request take the key over at once. A lease that has ended stays
@@ -384,7 +396,8 @@ WHERE env.lock_limit IS NOT NULL
 -- read in the order of the index of sweep_at and locked on the way, past rows
 -- that somebody holds; the conditions are tested on the row as it is once locked.
 -- The locked rows are then found by their place, which the lock keeps: no plan
--- for that reads the rest of the table.
+-- for that reads the rest of the table. Half-done rows are left alone, however old
+-- they are.
 WITH env AS MATERIALIZED (
   SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now
 ), due AS MATERIALIZED (
@@ -392,6 +405,7 @@ WITH env AS MATERIALIZED (
   WHERE d.sweep_at <= (SELECT env.now FROM env)
     AND d.expires_at <= (SELECT env.now FROM env)
     AND (d.status = 'completed' OR d.lease_until <= (SELECT env.now FROM env))
+    AND d.recovery_point = ''
   ORDER BY d.sweep_at LIMIT sqlc.arg(max_rows)::bigint
   FOR UPDATE SKIP LOCKED
 ), dropped AS (
@@ -432,7 +446,7 @@ ORDER BY 1, 2;
 -- Deletes rows of one principal, except those whose work is running: without
 -- its row a running claim could neither complete nor keep others out. A row that
 -- somebody holds is waited for, within the lock limit: it must not be left
--- behind unsaid.
+-- behind unsaid. Half-done rows stay, too.
 WITH env AS MATERIALIZED (
   SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
 )
@@ -442,6 +456,7 @@ WHERE k.ctid = ANY(ARRAY(
     WHERE env.lock_limit IS NOT NULL
       AND mine.principal = sqlc.arg(principal)::bytea
       AND (mine.status = 'completed' OR mine.lease_until <= env.now)
+      AND mine.recovery_point = ''
     LIMIT sqlc.arg(max_rows)::bigint
     FOR UPDATE OF mine
   ));

@@ -25,6 +25,11 @@ type Harness struct {
 	// the ledger's clock had moved: either the clock does, or every time in
 	// the table moves the other way.
 	Age func(d time.Duration)
+
+	// Advance gives the row of a key a recovery point, as phases do, and
+	// changes nothing else. It is nil where the ledger has none to give: then
+	// no row of it is ever half done.
+	Advance func(id runtime.ID, point string)
 }
 
 // Run runs the suite. open is called for each case.
@@ -43,6 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"EndLease", endLeaseCases},
 		{"Sweep", sweepCases},
 		{"Operator", operatorCases},
+		{"HalfDone", halfDoneCases},
 		{"Fences", fenceCases},
 		{"Keys", keyCases},
 		{"Answers", answerCases},
@@ -54,7 +60,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 			for _, c := range g.cases {
 				t.Run(c.name, func(t *testing.T) {
 					h := open(t)
-					c.run(&suite{T: t, ledger: h.Ledger, age: h.Age})
+					c.run(&suite{T: t, ledger: h.Ledger, age: h.Age, point: h.Advance})
 				})
 			}
 		})

@@ -16,6 +16,7 @@ type suite struct {
 	*testing.T
 	ledger runtime.Ledger
 	age    func(time.Duration)
+	point  func(runtime.ID, string)
 	owners int
 }
 

@@ -4,6 +4,7 @@ package memory
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -42,6 +43,7 @@ func New(opts ...Option) *Ledger {
 type row struct {
 	runtime.Row
 	id      runtime.ID
+	point   string // the recovery point; not empty: half done
 	sweepAt int64
 	index   int  // in the queue of due rows
 	next    *row // in the table
@@ -144,7 +146,7 @@ func (l *Ledger) take(ctx context.Context, seen runtime.Fence, c runtime.Claim,
 	if r.Owner == c.Owner && !r.Completed {
 		return claimed(r, now), true, nil
 	}
-	if r.Generation != seen.Generation || r.Owner != seen.Owner || !may(r, now) {
+	if r.Generation != seen.Generation || r.Owner != seen.Owner || r.point != "" || !may(r, now) {
 		return runtime.Claimed{}, false, nil
 	}
 	claim(r, max(now, r.ClaimedAt+1), now)
@@ -200,7 +202,7 @@ func (l *Ledger) Complete(ctx context.Context, c runtime.Completion) (bool, erro
 		r = l.rows.find(c.ID)
 		return r != nil && r.Completed && r.Generation == c.Generation && r.Owner == c.Owner, nil
 	}
-	r.Completed = true
+	r.Completed, r.point = true, ""
 	r.Answer = clone(c.Answer)
 	l.expire(r, now+c.Retain.Milliseconds(), c.Gone)
 	return true, nil
@@ -221,7 +223,7 @@ func (l *Ledger) Release(ctx context.Context, f runtime.Fence) (bool, error) {
 	}
 	defer l.mu.Unlock()
 	r := l.held(f)
-	if r == nil {
+	if r == nil || r.point != "" {
 		return false, nil
 	}
 	l.remove(r)
@@ -256,12 +258,19 @@ func (l *Ledger) Sweep(ctx context.Context, limit int) (int, error) {
 	}
 	defer l.mu.Unlock()
 	swept := 0
-	for ; swept < limit && len(l.due) > 0 && l.due[0].sweepAt <= now; swept++ {
+	for swept < limit && len(l.due) > 0 && l.due[0].sweepAt <= now {
 		r := l.due[0]
+		if r.point != "" {
+			// Half done: due no more, until it is completed.
+			r.sweepAt = math.MaxInt64
+			l.due.fix(r)
+			continue
+		}
 		if !r.expired(now) {
 			// sweep_at never lies before the end of the lease.
 			break
 		}
+		swept++
 		if r.GoneAt <= now {
 			l.remove(r)
 			continue

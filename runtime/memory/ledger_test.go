@@ -35,7 +35,7 @@ func newLedger() (*memory.Ledger, *clock) {
 func TestConformance(t *testing.T) {
 	ledgertest.Run(t, func(*testing.T) ledgertest.Harness {
 		ledger, clock := newLedger()
-		return ledgertest.Harness{Ledger: ledger, Age: clock.move}
+		return ledgertest.Harness{Ledger: ledger, Age: clock.move, Advance: ledger.Advance}
 	})
 }
 
@@ -44,12 +44,14 @@ func TestConformanceOfTheSystemClock(t *testing.T) {
 	ledgertest.Run(t, func(*testing.T) ledgertest.Harness {
 		var mu sync.Mutex
 		var age time.Duration
+		ledger := memory.New(memory.WithClock(func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			return time.Now().Add(age)
+		}))
 		return ledgertest.Harness{
-			Ledger: memory.New(memory.WithClock(func() time.Time {
-				mu.Lock()
-				defer mu.Unlock()
-				return time.Now().Add(age)
-			})),
+			Ledger:  ledger,
+			Advance: ledger.Advance,
 			Age: func(d time.Duration) {
 				mu.Lock()
 				defer mu.Unlock()

@@ -42,7 +42,7 @@ func (l *Ledger) Erase(ctx context.Context, principal string, limit int) (int, e
 	defer l.mu.Unlock()
 	erased := 0
 	for r := range l.rows.all() {
-		if erased < limit && r.id.Principal == principal && (r.Completed || r.LeaseUntil <= now) {
+		if erased < limit && r.id.Principal == principal && r.point == "" && (r.Completed || r.LeaseUntil <= now) {
 			l.remove(r)
 			erased++
 		}

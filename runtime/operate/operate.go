@@ -28,7 +28,7 @@ const usage = `usage:
   count
         rows by operation and state
   erase PRINCIPAL
-        delete a principal's rows, except those whose work is running
+        delete a principal's rows, except those whose work is running or half done
   sweep
         clear all rows that are due
 `
@@ -186,7 +186,7 @@ func complete(ctx context.Context, o *runtime.Operator, args []string, stdout io
 func done(stdout io.Writer, what string) func(bool, error) error {
 	return func(held bool, err error) error {
 		if err == nil && !held {
-			err = fmt.Errorf("%w: the claim is not pending under this fence", errNotDone)
+			err = fmt.Errorf("%w: the claim is not pending under this fence, or it is half done and may only be completed", errNotDone)
 		}
 		if err == nil {
 			fmt.Fprintln(stdout, what)

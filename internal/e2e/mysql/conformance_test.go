@@ -30,7 +30,7 @@ func TestLedger(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			ledgertest.Run(t, func(t *testing.T) ledgertest.Harness {
 				l, db := newLedger(t, s.connections, s.options...)
-				return ledgertest.Harness{Ledger: l, Age: age(t, db)}
+				return ledgertest.Harness{Ledger: l, Age: age(t, db), Advance: advance(t, db, "idempotency_keys")}
 			})
 		})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/idemgen/idemgen/internal/e2e/mysql/emitted/ledger"
 	"github.com/idemgen/idemgen/prove/servers"
+	"github.com/idemgen/idemgen/runtime"
 	"github.com/idemgen/idemgen/runtime/sqlledger"
 )
 
@@ -84,6 +85,18 @@ func ageOf(t testing.TB, db *sql.DB, table string) func(d time.Duration) {
 		ms := d.Milliseconds()
 		_, err := db.Exec("UPDATE "+table+` SET claimed_at = claimed_at - ?, lease_until = lease_until - ?,
 			expires_at = expires_at - ?, gone_at = gone_at - ?, sweep_at = sweep_at - ?, created_at = created_at - ?`, ms, ms, ms, ms, ms, ms)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// advance gives a row of a table a recovery point.
+func advance(t testing.TB, db *sql.DB, table string) func(runtime.ID, string) {
+	return func(id runtime.ID, point string) {
+		t.Helper()
+		_, err := db.Exec("UPDATE "+table+" SET recovery_point = ?, recovery_state = 'x' WHERE principal = ? AND scope = ? AND `key` = ?",
+			point, id.Principal, id.Scope, id.Key)
 		if err != nil {
 			t.Fatal(err)
 		}

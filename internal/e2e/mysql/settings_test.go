@@ -58,7 +58,7 @@ func TestTableInAnotherDatabase(t *testing.T) {
 	}
 	db := open(t, server.DSN("shop_keys"), 0)
 	ledgertest.Run(t, func(t *testing.T) ledgertest.Harness {
-		return ledgertest.Harness{Ledger: clean(t), Age: ageOf(t, db, "`keys`")}
+		return ledgertest.Harness{Ledger: clean(t), Age: ageOf(t, db, "`keys`"), Advance: advance(t, db, "`keys`")}
 	})
 	ledgertest.RunTx(t, func(t *testing.T) ledgertest.TxHarness {
 		beside := open(t, server.DSN(here), 0)

@@ -61,7 +61,7 @@ func TestLedgerInADaylightSavingFold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ledgertest.Run(t, func(t *testing.T) ledgertest.Harness {
 				l, db := newLedger(t, 0, at(now)...)
-				return ledgertest.Harness{Ledger: l, Age: age(t, db)}
+				return ledgertest.Harness{Ledger: l, Age: age(t, db), Advance: advance(t, db, "idempotency_keys")}
 			})
 			ledgertest.RunTx(t, func(t *testing.T) ledgertest.TxHarness {
 				l, db := newLedger(t, 0, at(now)...)

@@ -80,7 +80,7 @@ var drivers = []driver{
 		db := openSQL(t, dsn, connections)
 		ledgertest.Run(t, func(t *testing.T) ledgertest.Harness {
 			clean(t, beside)
-			return ledgertest.Harness{Ledger: openStandard(t, db), Age: age(t, beside)}
+			return ledgertest.Harness{Ledger: openStandard(t, db), Age: age(t, beside), Advance: advance(t, beside)}
 		})
 		ledgertest.RunTx(t, func(t *testing.T) ledgertest.TxHarness {
 			clean(t, beside)
@@ -101,7 +101,7 @@ func throughPGX(name string, opts ...pgxledger.Option) driver {
 		pool := openPool(t, dsn, connections)
 		ledgertest.Run(t, func(t *testing.T) ledgertest.Harness {
 			clean(t, beside)
-			return ledgertest.Harness{Ledger: openNative(t, pool, opts...), Age: age(t, beside)}
+			return ledgertest.Harness{Ledger: openNative(t, pool, opts...), Age: age(t, beside), Advance: advance(t, beside)}
 		})
 		ledgertest.RunTxOf(t, func(tx pgx.Tx) ledgertest.Handle { return pgxHandle{tx} }, func(t *testing.T) ledgertest.TxHarnessOf[pgx.Tx] {
 			clean(t, beside)
@@ -213,6 +213,18 @@ func age(t testing.TB, db *sql.DB) func(time.Duration) {
 		t.Helper()
 		_, err := db.Exec(`UPDATE idempotency_keys SET claimed_at = claimed_at - $1, lease_until = lease_until - $1,
 			expires_at = expires_at - $1, gone_at = gone_at - $1, sweep_at = sweep_at - $1, created_at = created_at - $1`, d.Milliseconds())
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// advance gives a row a recovery point.
+func advance(t testing.TB, db *sql.DB) func(runtime.ID, string) {
+	return func(id runtime.ID, point string) {
+		t.Helper()
+		_, err := db.Exec(`UPDATE idempotency_keys SET recovery_point = $1, recovery_state = 'x' WHERE principal = $2 AND scope = $3 AND key = $4`,
+			point, []byte(id.Principal), []byte(id.Scope), []byte(id.Key))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,8 @@ UPDATE idempotency_keys AS k SET
   response_status = $1::bigint,
   response_headers = $2::bytea,
   response_body = $3::bytea,
+  recovery_point = '',
+  recovery_state = '',
   expires_at = env.now + $4::bigint,
   gone_at = env.now + $4::bigint + $5::bigint,
   sweep_at = env.now + $4::bigint
@@ -40,7 +42,8 @@ type CompleteParams struct {
 
 // Stores the answer. The fence alone decides whether it stands: an owner whose
 // lease is over but whom nobody replaced may still complete. The owner token
-// stays, so that a completion which is repeated can recognise itself.
+// stays, so that a completion which is repeated can recognise itself. What is
+// complete is no longer half done.
 func (q *Queries) Complete(ctx context.Context, db DBTX, arg CompleteParams) (int64, error) {
 	result, err := db.Exec(ctx, complete,
 		arg.ResponseStatus,
@@ -88,6 +91,8 @@ WITH before AS MATERIALIZED (
     response_status = excluded.response_status,
     response_headers = excluded.response_headers,
     response_body = excluded.response_body,
+    recovery_point = '',
+    recovery_state = '',
     expires_at = excluded.expires_at,
     gone_at = excluded.gone_at,
     sweep_at = excluded.sweep_at
@@ -137,6 +142,8 @@ UPDATE idempotency_keys AS k SET
   response_status = $1::bigint,
   response_headers = $2::bytea,
   response_body = $3::bytea,
+  recovery_point = '',
+  recovery_state = '',
   expires_at = floor(date_part('epoch', now()) * 1000)::bigint + $4::bigint,
   gone_at = floor(date_part('epoch', now()) * 1000)::bigint + $4::bigint + $5::bigint,
   sweep_at = floor(date_part('epoch', now()) * 1000)::bigint + $4::bigint
@@ -269,6 +276,7 @@ WHERE k.ctid = ANY(ARRAY(
     WHERE env.lock_limit IS NOT NULL
       AND mine.principal = $1::bytea
       AND (mine.status = 'completed' OR mine.lease_until <= env.now)
+      AND mine.recovery_point = ''
     LIMIT $2::bigint
     FOR UPDATE OF mine
   ))
@@ -282,7 +290,7 @@ type EraseParams struct {
 // Deletes rows of one principal, except those whose work is running: without
 // its row a running claim could neither complete nor keep others out. A row that
 // somebody holds is waited for, within the lock limit: it must not be left
-// behind unsaid.
+// behind unsaid. Half-done rows stay, too.
 func (q *Queries) Erase(ctx context.Context, db DBTX, arg EraseParams) (int64, error) {
 	result, err := db.Exec(ctx, erase, arg.Principal, arg.MaxRows)
 	if err != nil {
@@ -719,6 +727,7 @@ USING env
 WHERE env.lock_limit IS NOT NULL
   AND k.principal = $1::bytea AND k.scope = $2::bytea AND k.key = $3::bytea
   AND k.generation = $4::bigint AND k.owner = $5::bytea AND k.status = 'pending'
+  AND k.recovery_point = ''
 `
 
 type ReleaseParams struct {
@@ -729,7 +738,8 @@ type ReleaseParams struct {
 	Owner      []byte
 }
 
-// Forgets a claim, so that a retry runs again.
+// Forgets a claim, so that a retry runs again; never a half-done one, whose first
+// phases stand.
 func (q *Queries) Release(ctx context.Context, db DBTX, arg ReleaseParams) (int64, error) {
 	result, err := db.Exec(ctx, release,
 		arg.Principal,
@@ -824,6 +834,7 @@ WHERE env.lock_limit IS NOT NULL
   AND k.expires_at <= env.now
   AND (k.status = 'completed' OR k.lease_until <= env.now)
   AND k.gone_at <= env.now
+  AND k.recovery_point = ''
 RETURNING k.generation, k.claimed_at, k.lease_until
 `
 
@@ -851,7 +862,7 @@ type ReuseRow struct {
 // Gives an expired row to a new claim and resets every column; only the number
 // of the generation and the fencing number go on. Expired means that retention
 // is over and no lease is alive; past gone_at means that the key need not be
-// remembered either.
+// remembered either. A half-done row never expires.
 func (q *Queries) Reuse(ctx context.Context, db DBTX, arg ReuseParams) (ReuseRow, error) {
 	row := db.QueryRow(ctx, reuse,
 		arg.Operation,
@@ -891,6 +902,7 @@ WITH env AS MATERIALIZED (
   WHERE d.sweep_at <= (SELECT env.now FROM env)
     AND d.expires_at <= (SELECT env.now FROM env)
     AND (d.status = 'completed' OR d.lease_until <= (SELECT env.now FROM env))
+    AND d.recovery_point = ''
   ORDER BY d.sweep_at LIMIT $1::bigint
   FOR UPDATE SKIP LOCKED
 ), dropped AS (
@@ -919,7 +931,8 @@ type SweepParams struct {
 // read in the order of the index of sweep_at and locked on the way, past rows
 // that somebody holds; the conditions are tested on the row as it is once locked.
 // The locked rows are then found by their place, which the lock keeps: no plan
-// for that reads the rest of the table.
+// for that reads the rest of the table. Half-done rows are left alone, however old
+// they are.
 func (q *Queries) Sweep(ctx context.Context, db DBTX, arg SweepParams) (int64, error) {
 	row := db.QueryRow(ctx, sweep, arg.MaxRows)
 	var changed int64
@@ -945,6 +958,7 @@ WHERE env.lock_limit IS NOT NULL
   AND k.generation = $8::bigint AND k.owner = $9::bytea
   AND k.status = 'pending' AND k.lease_until <= env.now
   AND k.expires_at > env.now
+  AND k.recovery_point = ''
 RETURNING k.generation, k.claimed_at, k.lease_until
 `
 
@@ -972,7 +986,8 @@ type TakeOverRow struct {
 // taken. The row keeps its operation, policy and fingerprint: a takeover is bound
 // to the same request. claimed_at grows strictly even if the clock was set back,
 // because it is the fencing number. After a wait for the row's lock PostgreSQL
-// tests the conditions again, on the row as it is then.
+// tests the conditions again, on the row as it is then. A half-done row is not
+// taken: who does not know how to go on from its recovery point would start over.
 func (q *Queries) TakeOver(ctx context.Context, db DBTX, arg TakeOverParams) (TakeOverRow, error) {
 	row := db.QueryRow(ctx, takeOver,
 		arg.Owner,

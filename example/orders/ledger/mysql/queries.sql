@@ -58,7 +58,8 @@ WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND `key` = sq
 -- sweep, and a row that was released and claimed anew meanwhile must not be
 -- taken. The row keeps its operation, policy and fingerprint: a takeover is bound
 -- to the same request. claimed_at grows strictly even if the clock was set back,
--- because it is the fencing number.
+-- because it is the fencing number. A half-done row is not taken: who does not know
+-- how to go on from its recovery point would start over.
 UPDATE (
   SELECT held.principal, held.scope, held.`key` FROM idempotency_keys AS held
   WHERE held.principal = sqlc.arg(principal) AND held.scope = sqlc.arg(scope) AND held.`key` = sqlc.arg(k)
@@ -75,13 +76,14 @@ SET
   k.sweep_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(lease_ms) AS SIGNED) + CAST(sqlc.arg(retain_ms) AS SIGNED)
 WHERE k.generation = sqlc.arg(seen_generation) AND k.owner = sqlc.arg(seen_owner)
   AND k.status = 'pending' AND k.lease_until <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
-  AND k.expires_at > UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000;
+  AND k.expires_at > UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
+  AND k.recovery_point = '';
 
 -- name: Reuse :execrows
 -- Gives an expired row to a new claim and resets every column; only the number
 -- of the generation and the fencing number go on. Expired means that retention
 -- is over and no lease is alive; past gone_at means that the key need not be
--- remembered either.
+-- remembered either. A half-done row never expires.
 UPDATE (
   SELECT held.principal, held.scope, held.`key` FROM idempotency_keys AS held
   WHERE held.principal = sqlc.arg(principal) AND held.scope = sqlc.arg(scope) AND held.`key` = sqlc.arg(k)
@@ -109,7 +111,8 @@ SET
 WHERE k.generation = sqlc.arg(seen_generation) AND k.owner = sqlc.arg(seen_owner)
   AND k.expires_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
   AND (k.status = 'completed' OR k.lease_until <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000)
-  AND k.gone_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000;
+  AND k.gone_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
+  AND k.recovery_point = '';
 
 -- name: Renew :execrows
 -- Extends a lease. Only the fence is tested: a lease that is over but was not
@@ -127,13 +130,16 @@ WHERE k.principal = sqlc.arg(principal) AND k.scope = sqlc.arg(scope) AND k.`key
 -- Stores the answer. The fence alone decides whether it stands: an owner whose
 -- lease is over but whom nobody replaced may still complete. The owner token
 -- stays, so that a completion which is repeated can recognise itself. In a
--- handler's transaction the shared lock becomes an exclusive one.
+-- handler's transaction the shared lock becomes an exclusive one. What is complete
+-- is no longer half done.
 UPDATE idempotency_keys AS k
 SET
   k.status = 'completed',
   k.response_status = sqlc.arg(response_status),
   k.response_headers = sqlc.arg(response_headers),
   k.response_body = sqlc.arg(response_body),
+  k.recovery_point = '',
+  k.recovery_state = '',
   k.expires_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(retain_ms) AS SIGNED),
   k.gone_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(retain_ms) AS SIGNED) + CAST(sqlc.arg(gone_ms) AS SIGNED),
   k.sweep_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(sqlc.arg(retain_ms) AS SIGNED)
@@ -151,10 +157,12 @@ WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND `key` = sq
 LOCK IN SHARE MODE;
 
 -- name: Release :execrows
--- Forgets a claim, so that a retry runs again.
+-- Forgets a claim, so that a retry runs again; never a half-done one, whose first
+-- phases stand.
 DELETE FROM idempotency_keys
 WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND `key` = sqlc.arg(k)
-  AND generation = sqlc.arg(generation) AND owner = sqlc.arg(owner) AND status = 'pending';
+  AND generation = sqlc.arg(generation) AND owner = sqlc.arg(owner) AND status = 'pending'
+  AND recovery_point = '';
 
 -- name: EndLease :execrows
 -- Lets the next request take the key over at once. A lease that has ended stays
@@ -166,9 +174,11 @@ WHERE k.principal = sqlc.arg(principal) AND k.scope = sqlc.arg(scope) AND k.`key
   AND k.generation = sqlc.arg(generation) AND k.owner = sqlc.arg(owner) AND k.status = 'pending';
 
 -- name: SweepDue :one
--- Says, without a write, whether a sweep would find anything.
+-- Says, without a write, whether a sweep would find anything. Half-done rows are
+-- left alone by every sweep, however old they are, and do not stand in the way of
+-- those behind them.
 SELECT CAST(COUNT(*) AS SIGNED) AS due FROM (
-  SELECT 1 FROM idempotency_keys AS k FORCE INDEX (sweep_at) WHERE k.sweep_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 LIMIT 1
+  SELECT 1 FROM idempotency_keys AS k FORCE INDEX (sweep_at) WHERE k.sweep_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 AND k.recovery_point = '' LIMIT 1
 ) AS found;
 
 -- name: SweepDrop :execrows
@@ -180,6 +190,7 @@ SELECT CAST(COUNT(*) AS SIGNED) AS due FROM (
 UPDATE (
   SELECT found.principal, found.scope, found.`key` FROM idempotency_keys AS found FORCE INDEX (sweep_at)
   WHERE found.sweep_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
+    AND found.recovery_point = ''
   ORDER BY found.sweep_at LIMIT ? FOR UPDATE SKIP LOCKED
 ) AS due STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
   ON k.principal = due.principal AND k.scope = due.scope AND k.`key` = due.`key`
@@ -190,19 +201,22 @@ SET
   k.sweep_at = k.gone_at
 WHERE k.expires_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
   AND (k.status = 'completed' OR k.lease_until <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000)
-  AND k.gone_at > UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000;
+  AND k.gone_at > UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
+  AND k.recovery_point = '';
 
 -- name: SweepDelete :execrows
 -- Deletes expired rows that need not be remembered.
 DELETE k FROM (
   SELECT found.principal, found.scope, found.`key` FROM idempotency_keys AS found FORCE INDEX (sweep_at)
   WHERE found.sweep_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
+    AND found.recovery_point = ''
   ORDER BY found.sweep_at LIMIT ? FOR UPDATE SKIP LOCKED
 ) AS due STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
   ON k.principal = due.principal AND k.scope = due.scope AND k.`key` = due.`key`
 WHERE k.expires_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
   AND (k.status = 'completed' OR k.lease_until <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000)
-  AND k.gone_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000;
+  AND k.gone_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
+  AND k.recovery_point = '';
 
 -- name: Counts :many
 -- Counts rows by operation and by what they are at this moment. It reads the
@@ -223,11 +237,13 @@ ORDER BY 1, 2;
 
 -- name: Erase :execrows
 -- Deletes rows of one principal, except those whose work is running: without
--- its row a running claim could neither complete nor keep others out.
+-- its row a running claim could neither complete nor keep others out. Half-done
+-- rows stay, too.
 DELETE k FROM (
   SELECT mine.principal, mine.scope, mine.`key` FROM idempotency_keys AS mine FORCE INDEX (PRIMARY)
   WHERE mine.principal = sqlc.arg(principal)
     AND (mine.status = 'completed' OR mine.lease_until <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000)
+    AND mine.recovery_point = ''
   LIMIT ? FOR UPDATE SKIP LOCKED
 ) AS gone STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
   ON k.principal = gone.principal AND k.scope = gone.scope AND k.`key` = gone.`key`;

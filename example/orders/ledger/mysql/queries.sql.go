@@ -14,6 +14,8 @@ SET
   k.response_status = ?,
   k.response_headers = ?,
   k.response_body = ?,
+  k.recovery_point = '',
+  k.recovery_state = '',
   k.expires_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(? AS SIGNED),
   k.gone_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(? AS SIGNED) + CAST(? AS SIGNED),
   k.sweep_at = UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 + CAST(? AS SIGNED)
@@ -37,7 +39,8 @@ type CompleteParams struct {
 // Stores the answer. The fence alone decides whether it stands: an owner whose
 // lease is over but whom nobody replaced may still complete. The owner token
 // stays, so that a completion which is repeated can recognise itself. In a
-// handler's transaction the shared lock becomes an exclusive one.
+// handler's transaction the shared lock becomes an exclusive one. What is complete
+// is no longer half done.
 func (q *Queries) Complete(ctx context.Context, db DBTX, arg CompleteParams) (int64, error) {
 	result, err := db.ExecContext(ctx, complete,
 		arg.ResponseStatus,
@@ -143,6 +146,7 @@ DELETE k FROM (
   SELECT mine.principal, mine.scope, mine.` + "`" + `key` + "`" + ` FROM idempotency_keys AS mine FORCE INDEX (PRIMARY)
   WHERE mine.principal = ?
     AND (mine.status = 'completed' OR mine.lease_until <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000)
+    AND mine.recovery_point = ''
   LIMIT ? FOR UPDATE SKIP LOCKED
 ) AS gone STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
   ON k.principal = gone.principal AND k.scope = gone.scope AND k.` + "`" + `key` + "`" + ` = gone.` + "`" + `key` + "`" + `
@@ -154,7 +158,8 @@ type EraseParams struct {
 }
 
 // Deletes rows of one principal, except those whose work is running: without
-// its row a running claim could neither complete nor keep others out.
+// its row a running claim could neither complete nor keep others out. Half-done
+// rows stay, too.
 func (q *Queries) Erase(ctx context.Context, db DBTX, arg EraseParams) (int64, error) {
 	result, err := db.ExecContext(ctx, erase, arg.Principal, arg.Limit)
 	if err != nil {
@@ -363,6 +368,7 @@ const release = `-- name: Release :execrows
 DELETE FROM idempotency_keys
 WHERE principal = ? AND scope = ? AND ` + "`" + `key` + "`" + ` = ?
   AND generation = ? AND owner = ? AND status = 'pending'
+  AND recovery_point = ''
 `
 
 type ReleaseParams struct {
@@ -373,7 +379,8 @@ type ReleaseParams struct {
 	Owner      []byte
 }
 
-// Forgets a claim, so that a retry runs again.
+// Forgets a claim, so that a retry runs again; never a half-done one, whose first
+// phases stand.
 func (q *Queries) Release(ctx context.Context, db DBTX, arg ReleaseParams) (int64, error) {
 	result, err := db.ExecContext(ctx, release,
 		arg.Principal,
@@ -463,6 +470,7 @@ WHERE k.generation = ? AND k.owner = ?
   AND k.expires_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
   AND (k.status = 'completed' OR k.lease_until <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000)
   AND k.gone_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
+  AND k.recovery_point = ''
 `
 
 type ReuseParams struct {
@@ -483,7 +491,7 @@ type ReuseParams struct {
 // Gives an expired row to a new claim and resets every column; only the number
 // of the generation and the fencing number go on. Expired means that retention
 // is over and no lease is alive; past gone_at means that the key need not be
-// remembered either.
+// remembered either. A half-done row never expires.
 func (q *Queries) Reuse(ctx context.Context, db DBTX, arg ReuseParams) (int64, error) {
 	result, err := db.ExecContext(ctx, reuse,
 		arg.Principal,
@@ -525,12 +533,14 @@ const sweepDelete = `-- name: SweepDelete :execrows
 DELETE k FROM (
   SELECT found.principal, found.scope, found.` + "`" + `key` + "`" + ` FROM idempotency_keys AS found FORCE INDEX (sweep_at)
   WHERE found.sweep_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
+    AND found.recovery_point = ''
   ORDER BY found.sweep_at LIMIT ? FOR UPDATE SKIP LOCKED
 ) AS due STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
   ON k.principal = due.principal AND k.scope = due.scope AND k.` + "`" + `key` + "`" + ` = due.` + "`" + `key` + "`" + `
 WHERE k.expires_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
   AND (k.status = 'completed' OR k.lease_until <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000)
   AND k.gone_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
+  AND k.recovery_point = ''
 `
 
 type SweepDeleteParams struct {
@@ -550,6 +560,7 @@ const sweepDrop = `-- name: SweepDrop :execrows
 UPDATE (
   SELECT found.principal, found.scope, found.` + "`" + `key` + "`" + ` FROM idempotency_keys AS found FORCE INDEX (sweep_at)
   WHERE found.sweep_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
+    AND found.recovery_point = ''
   ORDER BY found.sweep_at LIMIT ? FOR UPDATE SKIP LOCKED
 ) AS due STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
   ON k.principal = due.principal AND k.scope = due.scope AND k.` + "`" + `key` + "`" + ` = due.` + "`" + `key` + "`" + `
@@ -561,6 +572,7 @@ SET
 WHERE k.expires_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
   AND (k.status = 'completed' OR k.lease_until <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000)
   AND k.gone_at > UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
+  AND k.recovery_point = ''
 `
 
 type SweepDropParams struct {
@@ -582,11 +594,13 @@ func (q *Queries) SweepDrop(ctx context.Context, db DBTX, arg SweepDropParams) (
 
 const sweepDue = `-- name: SweepDue :one
 SELECT CAST(COUNT(*) AS SIGNED) AS due FROM (
-  SELECT 1 FROM idempotency_keys AS k FORCE INDEX (sweep_at) WHERE k.sweep_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 LIMIT 1
+  SELECT 1 FROM idempotency_keys AS k FORCE INDEX (sweep_at) WHERE k.sweep_at <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 AND k.recovery_point = '' LIMIT 1
 ) AS found
 `
 
-// Says, without a write, whether a sweep would find anything.
+// Says, without a write, whether a sweep would find anything. Half-done rows are
+// left alone by every sweep, however old they are, and do not stand in the way of
+// those behind them.
 func (q *Queries) SweepDue(ctx context.Context, db DBTX) (int64, error) {
 	row := db.QueryRowContext(ctx, sweepDue)
 	var due int64
@@ -612,6 +626,7 @@ SET
 WHERE k.generation = ? AND k.owner = ?
   AND k.status = 'pending' AND k.lease_until <= UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
   AND k.expires_at > UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000
+  AND k.recovery_point = ''
 `
 
 type TakeOverParams struct {
@@ -631,7 +646,8 @@ type TakeOverParams struct {
 // sweep, and a row that was released and claimed anew meanwhile must not be
 // taken. The row keeps its operation, policy and fingerprint: a takeover is bound
 // to the same request. claimed_at grows strictly even if the clock was set back,
-// because it is the fencing number.
+// because it is the fencing number. A half-done row is not taken: who does not know
+// how to go on from its recovery point would start over.
 func (q *Queries) TakeOver(ctx context.Context, db DBTX, arg TakeOverParams) (int64, error) {
 	result, err := db.ExecContext(ctx, takeOver,
 		arg.Principal,

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idemgen/idemgen/runtime"
 	"github.com/idemgen/idemgen/runtime/ledgertest"
 	"github.com/idemgen/idemgen/runtime/sqlledger"
 )
@@ -79,7 +80,7 @@ func Run(t *testing.T, table string, open Open, pools func(t *testing.T, file st
 	t.Run("Ledger", func(t *testing.T) {
 		ledgertest.Run(t, func(t *testing.T) ledgertest.Harness {
 			l, p := ledger(t)
-			return ledgertest.Harness{Ledger: l, Age: Age(t, p.Writer, table)}
+			return ledgertest.Harness{Ledger: l, Age: Age(t, p.Writer, table), Advance: advance(t, p.Writer, table)}
 		})
 	})
 	t.Run("Tx", func(t *testing.T) {
@@ -96,6 +97,18 @@ func Age(t testing.TB, db *sql.DB, table string) func(d time.Duration) {
 		t.Helper()
 		_, err := db.Exec(`UPDATE `+table+` SET claimed_at = claimed_at - ?1, lease_until = lease_until - ?1,
 			expires_at = expires_at - ?1, gone_at = gone_at - ?1, sweep_at = sweep_at - ?1, created_at = created_at - ?1`, d.Milliseconds())
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// advance gives a row of a table a recovery point.
+func advance(t testing.TB, db *sql.DB, table string) func(runtime.ID, string) {
+	return func(id runtime.ID, point string) {
+		t.Helper()
+		_, err := db.Exec(`UPDATE `+table+` SET recovery_point = ?, recovery_state = x'01' WHERE principal = ? AND scope = ? AND key = ?`,
+			point, id.Principal, id.Scope, id.Key)
 		if err != nil {
 			t.Fatal(err)
 		}

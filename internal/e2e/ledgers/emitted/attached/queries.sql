@@ -43,7 +43,8 @@ WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND key = sqlc
 -- sweep, and a row that was released and claimed anew meanwhile must not be
 -- taken. The row keeps its operation, policy and fingerprint: a takeover is bound
 -- to the same request. claimed_at grows strictly even if the clock was set back,
--- because it is the fencing number.
+-- because it is the fencing number. A half-done row is not taken: who does not know
+-- how to go on from its recovery point would start over.
 UPDATE store.keys SET
   generation = generation + 1,
   owner = sqlc.arg(owner),
@@ -56,13 +57,14 @@ WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND key = sqlc
   AND generation = sqlc.arg(seen_generation) AND owner = sqlc.arg(seen_owner)
   AND status = 'pending' AND lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
   AND expires_at > CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+  AND recovery_point = ''
 RETURNING generation, claimed_at, lease_until;
 
 -- name: Reuse :one
 -- Gives an expired row to a new claim and resets every column; only the number
 -- of the generation and the fencing number go on. Expired means that retention
 -- is over and no lease is alive; past gone_at means that the key need not be
--- remembered either.
+-- remembered either. A half-done row never expires.
 UPDATE store.keys SET
   operation = sqlc.arg(operation),
   policy = sqlc.arg(policy),
@@ -86,6 +88,7 @@ WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND key = sqlc
   AND expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
   AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
   AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+  AND recovery_point = ''
 RETURNING generation, claimed_at, lease_until;
 
 -- name: Renew :one
@@ -103,12 +106,15 @@ RETURNING generation, claimed_at, lease_until;
 -- name: Complete :execrows
 -- Stores the answer. The fence alone decides whether it stands: an owner whose
 -- lease is over but whom nobody replaced may still complete. The owner token
--- stays, so that a completion which is repeated can recognise itself.
+-- stays, so that a completion which is repeated can recognise itself. What is
+-- complete is no longer half done.
 UPDATE store.keys SET
   status = 'completed',
   response_status = sqlc.arg(response_status),
   response_headers = sqlc.arg(response_headers),
   response_body = sqlc.arg(response_body),
+  recovery_point = '',
+  recovery_state = x'',
   expires_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER),
   gone_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER) + CAST(sqlc.arg(gone_ms) AS INTEGER),
   sweep_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(sqlc.arg(retain_ms) AS INTEGER)
@@ -125,10 +131,12 @@ WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND key = sqlc
   AND generation = sqlc.arg(generation) AND owner = sqlc.arg(owner) AND status = 'pending';
 
 -- name: Release :execrows
--- Forgets a claim, so that a retry runs again.
+-- Forgets a claim, so that a retry runs again; never a half-done one, whose first
+-- phases stand.
 DELETE FROM store.keys
 WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND key = sqlc.arg(key)
-  AND generation = sqlc.arg(generation) AND owner = sqlc.arg(owner) AND status = 'pending';
+  AND generation = sqlc.arg(generation) AND owner = sqlc.arg(owner) AND status = 'pending'
+  AND recovery_point = '';
 
 -- name: EndLease :execrows
 -- Lets the next request take the key over at once. A lease that has ended stays
@@ -139,9 +147,13 @@ WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND key = sqlc
   AND generation = sqlc.arg(generation) AND owner = sqlc.arg(owner) AND status = 'pending';
 
 -- name: SweepDue :one
--- Says, without a write, whether a sweep would find anything.
+-- Says, without a write, whether a sweep would find anything. Half-done rows are
+-- left alone by every sweep, however old they are, and do not stand in the way of
+-- those behind them.
 SELECT CAST(count(*) AS INTEGER) AS due FROM (
-  SELECT 1 FROM store.keys AS due WHERE due.sweep_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) LIMIT 1
+  SELECT 1 FROM store.keys AS due WHERE due.sweep_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+    AND due.recovery_point = ''
+  LIMIT 1
 ) AS found;
 
 -- name: SweepDrop :execrows
@@ -156,11 +168,13 @@ UPDATE store.keys SET
 WHERE (principal, scope, key) IN (
     SELECT due.principal, due.scope, due.key FROM store.keys AS due
     WHERE due.sweep_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+      AND due.recovery_point = ''
     ORDER BY due.sweep_at LIMIT sqlc.arg(max_rows)
   )
   AND expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
   AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
-  AND gone_at > CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER);
+  AND gone_at > CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+  AND recovery_point = '';
 
 -- name: SweepDelete :execrows
 -- Deletes expired rows that need not be remembered.
@@ -168,11 +182,13 @@ DELETE FROM store.keys
 WHERE (principal, scope, key) IN (
     SELECT due.principal, due.scope, due.key FROM store.keys AS due
     WHERE due.sweep_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+      AND due.recovery_point = ''
     ORDER BY due.sweep_at LIMIT sqlc.arg(max_rows)
   )
   AND expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
   AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
-  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER);
+  AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+  AND recovery_point = '';
 
 -- name: Counts :many
 -- Counts rows by operation and by what they are at this moment. It reads the
@@ -193,12 +209,14 @@ ORDER BY 1, 2;
 
 -- name: Erase :execrows
 -- Deletes rows of one principal, except those whose work is running: without
--- its row a running claim could neither complete nor keep others out.
+-- its row a running claim could neither complete nor keep others out. Half-done
+-- rows stay, too.
 DELETE FROM store.keys
 WHERE (principal, scope, key) IN (
     SELECT mine.principal, mine.scope, mine.key FROM store.keys AS mine
     WHERE mine.principal = sqlc.arg(principal)
       AND (mine.status = 'completed' OR mine.lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
+      AND mine.recovery_point = ''
     LIMIT sqlc.arg(max_rows)
   );
 

@@ -13,6 +13,8 @@ UPDATE idempotency_keys SET
   response_status = ?1,
   response_headers = ?2,
   response_body = ?3,
+  recovery_point = '',
+  recovery_state = x'',
   expires_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(?4 AS INTEGER),
   gone_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(?4 AS INTEGER) + CAST(?5 AS INTEGER),
   sweep_at = CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) + CAST(?4 AS INTEGER)
@@ -35,7 +37,8 @@ type CompleteParams struct {
 
 // Stores the answer. The fence alone decides whether it stands: an owner whose
 // lease is over but whom nobody replaced may still complete. The owner token
-// stays, so that a completion which is repeated can recognise itself.
+// stays, so that a completion which is repeated can recognise itself. What is
+// complete is no longer half done.
 func (q *Queries) Complete(ctx context.Context, db DBTX, arg CompleteParams) (int64, error) {
 	result, err := db.ExecContext(ctx, complete,
 		arg.ResponseStatus,
@@ -139,6 +142,7 @@ WHERE (principal, scope, key) IN (
     SELECT mine.principal, mine.scope, mine.key FROM idempotency_keys AS mine
     WHERE mine.principal = ?1
       AND (mine.status = 'completed' OR mine.lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
+      AND mine.recovery_point = ''
     LIMIT ?2
   )
 `
@@ -149,7 +153,8 @@ type EraseParams struct {
 }
 
 // Deletes rows of one principal, except those whose work is running: without
-// its row a running claim could neither complete nor keep others out.
+// its row a running claim could neither complete nor keep others out. Half-done
+// rows stay, too.
 func (q *Queries) Erase(ctx context.Context, db DBTX, arg EraseParams) (int64, error) {
 	result, err := db.ExecContext(ctx, erase, arg.Principal, arg.MaxRows)
 	if err != nil {
@@ -303,6 +308,7 @@ const release = `-- name: Release :execrows
 DELETE FROM idempotency_keys
 WHERE principal = ?1 AND scope = ?2 AND key = ?3
   AND generation = ?4 AND owner = ?5 AND status = 'pending'
+  AND recovery_point = ''
 `
 
 type ReleaseParams struct {
@@ -313,7 +319,8 @@ type ReleaseParams struct {
 	Owner      []byte
 }
 
-// Forgets a claim, so that a retry runs again.
+// Forgets a claim, so that a retry runs again; never a half-done one, whose first
+// phases stand.
 func (q *Queries) Release(ctx context.Context, db DBTX, arg ReleaseParams) (int64, error) {
 	result, err := db.ExecContext(ctx, release,
 		arg.Principal,
@@ -398,6 +405,7 @@ WHERE principal = ?8 AND scope = ?9 AND key = ?10
   AND expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
   AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
   AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+  AND recovery_point = ''
 RETURNING generation, claimed_at, lease_until
 `
 
@@ -425,7 +433,7 @@ type ReuseRow struct {
 // Gives an expired row to a new claim and resets every column; only the number
 // of the generation and the fencing number go on. Expired means that retention
 // is over and no lease is alive; past gone_at means that the key need not be
-// remembered either.
+// remembered either. A half-done row never expires.
 func (q *Queries) Reuse(ctx context.Context, db DBTX, arg ReuseParams) (ReuseRow, error) {
 	row := db.QueryRowContext(ctx, reuse,
 		arg.Operation,
@@ -462,11 +470,13 @@ DELETE FROM idempotency_keys
 WHERE (principal, scope, key) IN (
     SELECT due.principal, due.scope, due.key FROM idempotency_keys AS due
     WHERE due.sweep_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+      AND due.recovery_point = ''
     ORDER BY due.sweep_at LIMIT ?1
   )
   AND expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
   AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
   AND gone_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+  AND recovery_point = ''
 `
 
 type SweepDeleteParams struct {
@@ -491,11 +501,13 @@ UPDATE idempotency_keys SET
 WHERE (principal, scope, key) IN (
     SELECT due.principal, due.scope, due.key FROM idempotency_keys AS due
     WHERE due.sweep_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+      AND due.recovery_point = ''
     ORDER BY due.sweep_at LIMIT ?1
   )
   AND expires_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
   AND (status = 'completed' OR lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER))
   AND gone_at > CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+  AND recovery_point = ''
 `
 
 type SweepDropParams struct {
@@ -515,11 +527,15 @@ func (q *Queries) SweepDrop(ctx context.Context, db DBTX, arg SweepDropParams) (
 
 const sweepDue = `-- name: SweepDue :one
 SELECT CAST(count(*) AS INTEGER) AS due FROM (
-  SELECT 1 FROM idempotency_keys AS due WHERE due.sweep_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) LIMIT 1
+  SELECT 1 FROM idempotency_keys AS due WHERE due.sweep_at <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+    AND due.recovery_point = ''
+  LIMIT 1
 ) AS found
 `
 
-// Says, without a write, whether a sweep would find anything.
+// Says, without a write, whether a sweep would find anything. Half-done rows are
+// left alone by every sweep, however old they are, and do not stand in the way of
+// those behind them.
 func (q *Queries) SweepDue(ctx context.Context, db DBTX) (int64, error) {
 	row := db.QueryRowContext(ctx, sweepDue)
 	var due int64
@@ -540,6 +556,7 @@ WHERE principal = ?5 AND scope = ?6 AND key = ?7
   AND generation = ?8 AND owner = ?9
   AND status = 'pending' AND lease_until <= CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
   AND expires_at > CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)
+  AND recovery_point = ''
 RETURNING generation, claimed_at, lease_until
 `
 
@@ -566,7 +583,8 @@ type TakeOverRow struct {
 // sweep, and a row that was released and claimed anew meanwhile must not be
 // taken. The row keeps its operation, policy and fingerprint: a takeover is bound
 // to the same request. claimed_at grows strictly even if the clock was set back,
-// because it is the fencing number.
+// because it is the fencing number. A half-done row is not taken: who does not know
+// how to go on from its recovery point would start over.
 func (q *Queries) TakeOver(ctx context.Context, db DBTX, arg TakeOverParams) (TakeOverRow, error) {
 	row := db.QueryRowContext(ctx, takeOver,
 		arg.Owner,
