@@ -47,7 +47,7 @@ ROUNDS ?= 1 2 3
 bench: ## benchmarks of requests, side by side, in about ten minutes: a table, docs/bench.md and docs/bench.svg
 	@mkdir -p .tmp
 	cd bench && { for round in $(ROUNDS); do \
-		GOWORK=off $(GO) test -run '^$$' -bench . -skip 'Growth|Steady|InFlight' -benchtime $(BENCHTIME) -timeout 30m . || exit; done; } \
+		GOWORK=off $(GO) test -run '^$$' -bench . -skip 'Growth|Steady|InFlight|Neighbour' -benchtime $(BENCHTIME) -timeout 30m . || exit; done; } \
 		| tee ../.tmp/bench.txt | GOWORK=off $(GO) run ./report -docs ../docs
 
 ROWS ?= 10000000
@@ -57,6 +57,10 @@ bench-scale: ## benchmarks of large ledgers (ROWS), sweeps, memory and the gener
 	cd bench && GOWORK=off $(GO) test -run '^$$' -bench 'Growth|InFlight' -benchtime 1x -timeout 1h -growth $(ROWS) .
 	cd bench && GOWORK=off $(GO) test -run '^$$' -bench Steady -benchtime 20s -timeout 1h .
 	cd bench && GOWORK=off $(GO) test -run '^$$' -bench . -benchmem -timeout 1h ./generator
+
+.PHONY: bench-neighbour
+bench-neighbour: ## what an honest caller notices of each attack by another: p99 quiet and attacked, in three minutes
+	cd bench && GOWORK=off $(GO) test -run '^$$' -bench Neighbour -benchtime 1x -timeout 30m .
 
 FOR ?= 10m
 STEPS ?= 20000000
