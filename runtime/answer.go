@@ -73,11 +73,25 @@ func (e *endpoint) plain(w http.ResponseWriter, r *http.Request, work Work) erro
 func (x *exchange) refuse(w http.ResponseWriter, r *http.Request, principal string, err error) {
 	e := x.endpoint
 	e.observeRefusal(r.Context(), principal, err)
-	answer := errorAnswer(e.guard.policy.Errors, err)
+	x.deny(w, e.guard.refusalAnswer(r.Context(), err))
+}
+
+// deny sends an error answer to a request that did not reach its row.
+func (x *exchange) deny(w http.ResponseWriter, answer Answer) {
 	if answer.Status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", e.guard.engine.settings.challenge)
+		w.Header().Set("WWW-Authenticate", x.endpoint.guard.engine.settings.challenge)
 	}
 	x.write(w, answer, false)
+}
+
+// refusePlain answers for work without a key that failed.
+func (x *exchange) refusePlain(w http.ResponseWriter, r *http.Request, principal string, err error) {
+	e := x.endpoint
+	e.observeRefusal(r.Context(), principal, err)
+	s := &e.guard.engine.settings
+	p := s.problemOf(err)
+	p.Retry = retryOfPlain(p.Status)
+	x.deny(w, s.render(r.Context(), e.guard.policy.Errors, p))
 }
 
 func (e *endpoint) observeRefusal(ctx context.Context, principal string, err error) {

@@ -72,7 +72,7 @@ func TestProblemDocument(t *testing.T) {
 	w := do(h, request("", ""))
 	const want = `{"type":"https://github.com/idemgen/idemgen/blob/main/docs/problems.md#idempotency_key_required",` +
 		`"title":"Idempotency key required","status":400,"detail":"The Idempotency-Key header is required.",` +
-		`"error":"idempotency_key_required","message":"The Idempotency-Key header is required."}`
+		`"error":"idempotency_key_required","message":"The Idempotency-Key header is required.","retry":"fix-request"}`
 	if w.Header().Get("Content-Type") != "application/problem+json" || w.Body.String() != want {
 		t.Errorf("got %s %s", w.Header(), w.Body)
 	}

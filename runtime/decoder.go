@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"reflect"
 	"strconv"
 	"strings"
 )
@@ -32,6 +33,12 @@ func (d *Decoder) fail(status int, code, format string, args ...any) {
 	}
 }
 
+func (d *Decoder) refuse(refusal *Error) {
+	if d.err == nil {
+		d.err = refusal
+	}
+}
+
 // JSON decodes the body, one JSON value, into v. A Content-Type other than
 // JSON is 415; an absent one is taken for JSON. A request with neither body
 // nor Content-Type leaves v as it is: Validate can tell whether that will do.
@@ -53,7 +60,7 @@ func (d *Decoder) JSON(v any) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(d.request.Body))
 	if err := dec.Decode(v); err != nil {
-		d.fail(400, CodeRequestInvalid, "The body is not the JSON that is expected: %s.", jsonRule(err))
+		d.refuse(d.bodyRefused(err, v))
 		return
 	}
 	if _, err := dec.Token(); err != io.EOF {
@@ -61,23 +68,64 @@ func (d *Decoder) JSON(v any) {
 	}
 }
 
-// jsonRule says what is wrong with a body without repeating any of it.
-func jsonRule(err error) string {
+// bodyRefused says what is wrong with a body without repeating any of it.
+func (d *Decoder) bodyRefused(err error, v any) *Error {
+	const broken = "The body is not the JSON that is expected: "
 	var syntax *json.SyntaxError
-	var mismatch *json.UnmarshalTypeError
 	switch {
 	case err == io.EOF:
-		return "it is empty"
+		return invalid(nil, broken+"it is empty.")
 	case err == io.ErrUnexpectedEOF:
-		return "it ends too early"
+		return invalid(nil, broken+"it ends too early.")
 	case errors.As(err, &syntax):
-		return fmt.Sprintf("it breaks JSON's syntax at byte %d", syntax.Offset)
-	case errors.As(err, &mismatch) && mismatch.Field != "":
-		return fmt.Sprintf("member %q must be a JSON %s", mismatch.Field, jsonKind(mismatch))
-	case errors.As(err, &mismatch):
-		return fmt.Sprintf("it must be a JSON %s", jsonKind(mismatch))
+		return invalid(nil, fmt.Sprintf(broken+"it breaks JSON's syntax at byte %d.", syntax.Offset))
 	}
-	return "a member has a value that its type refuses"
+	pointer, err := refusedMember(d.request.Body, reflect.TypeOf(v), err)
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		// Its text repeats the value, so that it is no cause for a log.
+		rule := "must be a JSON " + jsonKind(mismatch)
+		what := "it"
+		if pointer != "" {
+			what = fmt.Sprintf("the member %q", pointer)
+		}
+		return invalid(nil, broken+what+" "+rule+".", FieldError{Pointer: pointer, Detail: "It " + rule + "."})
+	}
+	what := "The body"
+	if pointer != "" {
+		what = fmt.Sprintf("The member %q", pointer)
+	}
+	return refusedByType(err, what, FieldError{Pointer: pointer})
+}
+
+// refusedByType is the error of a value that its type's own method refuses.
+// What the type says reaches the caller where it has a status, as for every
+// other error; in any case it is the cause.
+func refusedByType(err error, what string, field FieldError) *Error {
+	field.Detail = "It has a value that its type refuses."
+	refusal := &Error{Status: 400, Code: CodeRequestInvalid}
+	message := what + " has a value that its type refuses."
+	if shown := messageOf(err); shown != "" {
+		field.Detail, message = shown, what+" is refused: "+shown
+		refusal.Status, _ = statusOf(err)
+	}
+	if decides, _, _ := deciding(err); decides != nil {
+		if own, ok := decides.(*Error); ok && own.Code != "" {
+			refusal.Code, refusal.Type, refusal.Title, refusal.RetryAfter = own.Code, own.Type, own.Title, own.RetryAfter
+		}
+	}
+	refusal.Message, refusal.Cause = message, err
+	refusal.Members = map[string]any{"errors": []FieldError{field}}
+	return refusal
+}
+
+// invalid is the refusal of a request that does not decode.
+func invalid(cause error, message string, fields ...FieldError) *Error {
+	refusal := &Error{Status: 400, Code: CodeRequestInvalid, Message: message, Cause: cause}
+	if len(fields) > 0 {
+		refusal.Members = map[string]any{"errors": fields}
+	}
+	return refusal
 }
 
 func jsonKind(err *json.UnmarshalTypeError) string {
@@ -111,34 +159,38 @@ func (d *Decoder) Validate(v interface{ Validate() error }) {
 		d.err = err
 		return
 	}
-	d.err = &Error{Status: 422, Code: CodeRequestInvalid, Message: err.Error()}
+	// Its text is written for the caller; what it wraps is in the log as well.
+	d.err = &Error{Status: 422, Code: CodeRequestInvalid, Message: err.Error(), Cause: errors.Unwrap(err)}
 }
 
 // parseOne is the one place where texts become values.
 func parseOne[T any](d *Decoder, place, name, text string, parse func(string) (T, error)) T {
 	v, err := parse(text)
 	if err != nil {
-		d.fail(400, CodeRequestInvalid, "The %s %q %s.", place, name, valueRule(err))
+		d.refuse(valueRefused(err, place, name))
 		var zero T
 		return zero
 	}
 	return v
 }
 
-// valueRule says what is wrong with a value without repeating it.
-func valueRule(err error) string {
+// valueRefused says what is wrong with a value without repeating it.
+func valueRefused(err error, place, name string) *Error {
 	var number *strconv.NumError
+	rule := ""
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return "is out of range"
+		rule = "is out of range"
 	case errors.As(err, &number) && number.Func == "ParseBool":
-		return "must be true or false"
+		rule = "must be true or false"
 	case errors.As(err, &number) && number.Func == "ParseFloat":
-		return "must be a number"
+		rule = "must be a number"
 	case errors.As(err, &number):
-		return "must be an integer"
+		rule = "must be an integer"
+	default:
+		return refusedByType(err, fmt.Sprintf("The %s %q", place, name), FieldError{Parameter: name})
 	}
-	return "has a value that its type refuses"
+	return invalid(nil, fmt.Sprintf("The %s %q %s.", place, name, rule), FieldError{Parameter: name, Detail: "It " + rule + "."})
 }
 
 func parseList[T any](d *Decoder, place, name string, texts []string, parse func(string) (T, error)) []T {

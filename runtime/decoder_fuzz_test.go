@@ -17,7 +17,7 @@ var decoderMessages = regexp.MustCompile(`^(` +
 	`The body must be application/json, not [^\n]*\.|` +
 	`The body holds more than one JSON value\.|` +
 	`The body is not the JSON that is expected: (it is empty|it ends too early|it breaks JSON's syntax at byte \d+|` +
-	`(member "(text|number|list|list\.X)"|it) must be a JSON [a-z0-9 ]+|a member has a value that its type refuses)\.|` +
+	`(the member "/(text|number|list|list/\d+|list/\d+/X)"|it) must be a JSON [a-z0-9 ]+)\.|` +
 	`The (path value "id"|query parameter "(n|f|b|list)"|header "X-N") (is out of range|must be true or false|must be a number|must be an integer|stands there \d+ times; once is allowed|has a value that its type refuses)\.` +
 	`)$`)
 

@@ -114,11 +114,12 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	if key == "" {
 		if err == nil {
 			info := &running{Context: r.Context(), id: ID{Principal: principal, Scope: policy.scope()}}
-			err = e.runPlain(w, r.WithContext(info), p)
+			if err = e.runPlain(w, r.WithContext(info), p); err != nil {
+				x.refusePlain(w, r, principal, err)
+			}
+			return
 		}
-		if err != nil {
-			x.refuse(w, r, principal, err)
-		}
+		x.refuse(w, r, principal, err)
 		return
 	}
 	call := Call{Principal: principal, Key: key, exchange: x}
@@ -133,7 +134,7 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 		e.observeRefusal(r.Context(), principal, err)
 	}
 	if err != nil {
-		x.write(w, errorAnswer(policy.Errors, err), false)
+		x.write(w, e.guard.refusalAnswer(r.Context(), err), false)
 		return
 	}
 	x.write(w, result.Answer, result.Replayed)

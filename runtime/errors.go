@@ -7,13 +7,36 @@ import (
 
 // Error is an answer that says why a request has no other one. Handlers return
 // it for outcomes with a status; the runtime returns it, and answers with it,
-// when it refuses a request. Message goes to the client; Cause stays in logs.
+// when it refuses a request. Message and Members go to the client; Cause stays
+// in logs.
 type Error struct {
 	Status     int    // 400-599; anything else counts as 500
 	Code       string // stable, such as "idempotency_key_reused"
 	Message    string
 	RetryAfter time.Duration // 0: the client is not told when to retry
 	Cause      error
+
+	// Type and Title are those of a problem document (RFC 9457, section 3.1);
+	// where they are empty, they are made of Code, see [WithProblemBase].
+	Type, Title string
+	// Members are further members of a problem document, such as "errors".
+	// Those that the runtime writes itself are left out.
+	Members map[string]any
+}
+
+// FieldError says what is wrong with one part of a request. Either Pointer or
+// Parameter is given.
+type FieldError struct {
+	Pointer   string `json:"pointer,omitempty"`   // into the body, RFC 6901: "/lines/0/sku"
+	Parameter string `json:"parameter,omitempty"` // name of a header, query parameter or wildcard
+	Detail    string `json:"detail"`              // the rule, not the value
+}
+
+// Invalid is the error of a request whose parts break rules: 422 with the
+// member "errors", for Validate and for handlers.
+func Invalid(fields ...FieldError) *Error {
+	return &Error{Status: 422, Code: CodeRequestInvalid, Message: "The request is not valid.",
+		Members: map[string]any{"errors": fields}}
 }
 
 // Error returns the message and the cause.
@@ -51,6 +74,14 @@ const (
 	CodeMediaTypeUnexpected = "unsupported_media_type"
 	CodeInternal            = "internal_error"
 )
+
+// ownCodes are the codes that docs/problems.md describes.
+var ownCodes = map[string]bool{
+	CodeUnauthenticated: true, CodeForbidden: true, CodePrincipalInvalid: true, CodeKeyRequired: true,
+	CodeKeyInvalid: true, CodeKeyReused: true, CodeKeyInProgress: true, CodeKeyRetry: true, CodeKeyExpired: true,
+	CodeResponseTooLarge: true, CodeOutcomeUnknown: true, CodeLedgerUnavailable: true, CodeBodyTooLarge: true,
+	CodeBodyUnreadable: true, CodeRequestInvalid: true, CodeMediaTypeUnexpected: true, CodeInternal: true,
+}
 
 // retryAtOnce is the Retry-After of answers to passing trouble.
 const retryAtOnce = time.Second

@@ -172,8 +172,12 @@ func (g *Guard) refused(ctx context.Context, id ID, err error) (Result, error) {
 		event.Code = own.Code
 	}
 	g.observe(ctx, id, event)
-	if status >= 500 {
+	switch {
+	case status >= 500:
 		g.log(ctx, slog.LevelError, id, "request refused", slog.String("code", event.Code), slog.Any("error", err))
+	case own != nil && own.Cause != nil:
+		// The caller is not told why.
+		g.log(ctx, slog.LevelInfo, id, "request refused", slog.String("code", event.Code), slog.Any("cause", own.Cause))
 	}
 	return Result{}, err
 }
@@ -241,8 +245,9 @@ func (g *Guard) run(ctx context.Context, h *held, out *outcome, fn worker) {
 func (g *Guard) classify(out *outcome, info *running) {
 	// An answer of success beside an error would be kept as final, although
 	// nothing says that the work was done.
-	if out.err != nil && out.answer.Status < 400 {
-		out.answer = errorAnswer(g.policy.Errors, out.err)
+	rendered := out.err != nil && out.answer.Status < 400
+	if rendered {
+		out.answer.Status, _ = statusOf(out.err)
 	}
 	if out.answer.Status == 0 {
 		// In the ledger 0 is an answer that was dropped.
@@ -260,6 +265,10 @@ func (g *Guard) classify(out *outcome, info *running) {
 	}
 	if asked := info.disposed.Load(); asked != nil {
 		out.as = *asked
+	}
+	if rendered {
+		// What the caller should do next depends on what becomes of the claim.
+		out.answer = g.failureAnswer(info, out.err, out.as)
 	}
 }
 

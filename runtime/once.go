@@ -62,7 +62,7 @@ func (t *transactedOnce) settle(ctx context.Context, h *held, call Call, out *ou
 		return t.rolledBack(ctx, h, call, out, errors.Join(err, t.tx.Rollback(ctx)))
 	case errors.Is(err, ErrTxFailed):
 		// The handler passed over the failure of a statement of its own.
-		out.err, out.answer, out.as = err, errorAnswer(t.policy.Errors, err), t.policy.Failure
+		out.err, out.answer, out.as = err, t.failureAnswer(ctx, err, t.policy.Failure), t.policy.Failure
 		return t.undo(ctx, h, call, out)
 	case err != nil && passing(err):
 		return t.refuseUnrecorded(ctx, h, call, out, err)
@@ -108,7 +108,7 @@ func (t *transactedOnce) stands(ctx context.Context, h *held, out *outcome) Resu
 // undo undoes the effect and settles the claim by what the outcome says: in
 // the same transaction where the claim is to stay.
 func (t *transactedOnce) undo(ctx context.Context, h *held, call Call, out *outcome) (Result, error) {
-	t.passConflict(out)
+	t.passConflict(ctx, out)
 	if out.as == FailureRelease {
 		return t.rolledBack(ctx, h, call, out, t.tx.Rollback(ctx))
 	}
@@ -141,7 +141,7 @@ func (t *transactedOnce) rolledBack(ctx context.Context, h *held, call Call, out
 	if err != nil {
 		t.log(ctx, slog.LevelError, h.fence.ID, "rollback failed", slog.Any("error", err))
 	} else {
-		t.passConflict(out)
+		t.passConflict(ctx, out)
 	}
 	if out.as == FailureRelease {
 		t.logFailure(ctx, h, out)
@@ -248,7 +248,7 @@ func (t *transactedOnce) notReopened(ctx context.Context, h *held, call Call, ou
 // tookNoEffect refuses a request of which nothing stands, neither effect nor
 // claim.
 func (t *transactedOnce) tookNoEffect(ctx context.Context, h *held, out *outcome) (Result, error) {
-	t.passConflict(out)
+	t.passConflict(ctx, out)
 	t.observe(ctx, h.fence.ID, Event{Kind: EventReleased, Generation: h.Generation, Status: out.answer.Status, Duration: out.took, Err: out.err})
 	return t.refused(ctx, h.fence.ID, out.err)
 }
@@ -256,6 +256,6 @@ func (t *transactedOnce) tookNoEffect(ctx context.Context, h *held, out *outcome
 // refuseUnrecorded rolls back work whose answer could not be recorded for now.
 func (t *transactedOnce) refuseUnrecorded(ctx context.Context, h *held, call Call, out *outcome, cause error) (Result, error) {
 	out.err, out.as = unrecorded(cause), FailureRelease
-	out.answer = errorAnswer(t.policy.Errors, out.err)
+	out.answer = t.failureAnswer(ctx, out.err, out.as)
 	return t.rolledBack(ctx, h, call, out, t.tx.Rollback(ctx))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 )
 
 // Option configures an [Engine], a [Server] or a [Middleware].
@@ -16,6 +17,9 @@ type settings struct {
 	authorize AuthorizeFunc
 	challenge string
 	sealer    Sealer
+
+	problemBase   string
+	renderProblem ProblemFunc
 }
 
 // PrincipalFunc names the caller of a request: 1 to 255 bytes derived by the
@@ -83,6 +87,33 @@ func WithChallenge(challenge string) Option {
 			return errors.New("idemgen: WithChallenge: a challenge is printable ASCII and not empty")
 		}
 		s.challenge = challenge
+		return nil
+	}
+}
+
+// WithProblemBase makes the "type" of every problem document of base, put in
+// front of the code as it stands: "https://shop.example/problems#" for one. The
+// service describes all codes there, those of docs/problems.md too. Without it
+// the runtime's codes point to that page, and the service's own have the type
+// "about:blank".
+func WithProblemBase(base string) Option {
+	return func(s *settings) error {
+		if u, err := url.Parse(base); base == "" || err != nil || !printable(base) || u.Scheme == "" {
+			return errors.New("idemgen: WithProblemBase: a base is an absolute URI, such as https://shop.example/problems#")
+		}
+		s.problemBase = base
+		return nil
+	}
+}
+
+// WithProblemRenderer renders error answers with f instead of the form that
+// policies say.
+func WithProblemRenderer(f ProblemFunc) Option {
+	return func(s *settings) error {
+		if f == nil {
+			return errors.New("idemgen: WithProblemRenderer: nil function")
+		}
+		s.renderProblem = f
 		return nil
 	}
 }

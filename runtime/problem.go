@@ -1,66 +1,173 @@
 package runtime
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// problemBase is where the problem types of RFC 9457 are described.
+// problemBase is where the problem types of the runtime's own codes are
+// described.
 const problemBase = "https://github.com/idemgen/idemgen/blob/main/docs/problems.md#"
+
+// aboutBlank is the type of a problem of which no more is said than its status
+// tells (RFC 9457, section 4.2.1): the title is that of the status then.
+const aboutBlank = "about:blank"
+
+// Problem is an error answer: what a problem document of RFC 9457 says and
+// what a [ProblemFunc] renders.
+type Problem struct {
+	Type       string // a URI, see [WithProblemBase]
+	Title      string
+	Status     int
+	Detail     string // for the caller
+	Code       string // stable, such as "idempotency_key_reused"
+	Retry      Retry  // what the caller should do next
+	RetryAfter time.Duration
+	Members    map[string]any // further members; must not be changed
+}
+
+// ProblemFunc renders an error answer: the runtime's refusals and what it makes
+// of a handler's error. The status and Retry-After are sent as they are. An
+// empty content type asks for the form that the policy says. What is made of a
+// handler's error is stored and replayed as it was rendered. It is called from
+// many goroutines at once; when it panics, the policy's form is sent.
+type ProblemFunc func(ctx context.Context, p Problem) (contentType string, body []byte)
+
+// statusError is an error that says its status.
+type statusError interface {
+	error
+	HTTPStatus() int
+}
 
 // statusOf is the status that err asks for with HTTPStatus, and whether it
 // asks for one: an error without is unclassified.
 func statusOf(err error) (status int, classified bool) {
-	var with interface{ HTTPStatus() int }
-	if !errors.As(err, &with) {
-		return http.StatusInternalServerError, false
-	}
-	status = with.HTTPStatus()
-	if status < 400 || status > 599 {
-		return http.StatusInternalServerError, false
-	}
-	return status, true
+	_, status, classified = deciding(err)
+	return status, classified
 }
 
-// errorAnswer renders err. The text of an error without a status, or with one
-// of 500 and more, is for the log and not for the client, unless the error
-// is an [Error] with a message of its own.
-func errorAnswer(form ErrorForm, err error) Answer {
-	status, classified := statusOf(err)
-	code, message := CodeInternal, "The request could not be processed."
-	var retryAfter time.Duration
-	var own *Error
+// deciding is the error that says the status of err, which is 500 and
+// unclassified where none does. Texts, codes and members are taken from that
+// error alone: what wraps it was written for the log.
+func deciding(err error) (decides statusError, status int, classified bool) {
+	if !errors.As(err, &decides) {
+		return nil, http.StatusInternalServerError, false
+	}
+	status = decides.HTTPStatus()
+	if status < 400 || status > 599 {
+		return decides, http.StatusInternalServerError, false
+	}
+	return decides, status, true
+}
+
+// messageOf is the text of err that its caller may see, or "": that of the
+// error that says the status. From 500 on such a text is for the log, unless
+// the error is an [Error], whose message is written for the caller.
+func messageOf(err error) string {
+	decides, status, classified := deciding(err)
+	if !classified {
+		return ""
+	}
+	if own, ok := decides.(*Error); ok {
+		return own.Message
+	}
+	if status >= 500 {
+		return ""
+	}
+	return decides.Error()
+}
+
+// problemOf says what err tells its caller, without what to do next.
+func (s *settings) problemOf(err error) Problem {
+	decides, status, _ := deciding(err)
+	p := Problem{Status: status, Code: CodeInternal, Detail: messageOf(err)}
+	if p.Detail == "" {
+		p.Detail = "The request could not be processed."
+	}
+	own, isOwn := decides.(*Error)
 	switch {
-	case errors.As(err, &own):
-		retryAfter = own.RetryAfter
-		if own.Code != "" {
-			code = own.Code
-		} else {
-			code = codeOf(status)
+	case isOwn:
+		p.Code, p.RetryAfter, p.Members, p.Type, p.Title = own.Code, own.RetryAfter, own.Members, own.Type, own.Title
+		if p.Code == "" {
+			p.Code = codeOf(status)
 		}
-		if own.Message != "" && classified {
-			message = own.Message
-		}
-	case classified:
-		code = codeOf(status)
-		if status < 500 {
-			message = err.Error()
+	case status != http.StatusInternalServerError:
+		p.Code = codeOf(status)
+	}
+	s.name(&p)
+	return p
+}
+
+// name gives a problem the type and the title of its code, where it has none.
+func (s *settings) name(p *Problem) {
+	if p.Type == "" {
+		switch {
+		case s.problemBase != "":
+			p.Type = s.problemBase + p.Code
+		case ownCodes[p.Code]:
+			p.Type = problemBase + p.Code
+		default:
+			p.Type = aboutBlank
 		}
 	}
-	body := errorBody(form, status, code, message, retryAfter)
-	contentType := "application/problem+json"
-	if form == ErrorsJSON {
-		contentType = "application/json"
+	if p.Title == "" && p.Type == aboutBlank {
+		p.Title = http.StatusText(p.Status)
+	}
+	if p.Title == "" {
+		p.Title = titleOf(p.Code)
+	}
+}
+
+// render makes the answer of a problem.
+func (s *settings) render(ctx context.Context, form ErrorForm, p Problem) Answer {
+	contentType, body := s.rendered(ctx, p)
+	if contentType == "" {
+		contentType, body = s.document(ctx, form, p)
 	}
 	header := Header{{"Content-Type", contentType}}
-	if retryAfter > 0 {
-		header = append(header, HeaderField{"Retry-After", strconv.FormatInt(retrySeconds(retryAfter), 10)})
+	if p.RetryAfter > 0 {
+		header = append(header, HeaderField{"Retry-After", strconv.FormatInt(retrySeconds(p.RetryAfter), 10)})
 	}
-	return Answer{Status: status, Header: header, Body: body}
+	return Answer{Status: p.Status, Header: header, Body: body}
+}
+
+// rendered is what the service's own function makes of a problem. Its panic
+// must not take the answer, or the end of a claim, with it.
+func (s *settings) rendered(ctx context.Context, p Problem) (contentType string, body []byte) {
+	if s.renderProblem == nil {
+		return "", nil
+	}
+	defer func() {
+		if failure := recover(); failure != nil {
+			contentType, body = "", nil
+			s.logger.LogAttrs(ctx, slog.LevelError, "idemgen: the function of WithProblemRenderer panicked",
+				slog.String("code", p.Code), slog.Any("panic", failure))
+		}
+	}()
+	contentType, body = s.renderProblem(ctx, p)
+	return fieldValue(contentType), body
+}
+
+// refusalAnswer renders an error that no row keeps.
+func (g *Guard) refusalAnswer(ctx context.Context, err error) Answer {
+	s := &g.engine.settings
+	p := s.problemOf(err)
+	p.Retry = retryOfRefusal(p.Code, p.Status)
+	return s.render(ctx, g.policy.Errors, p)
+}
+
+// failureAnswer renders the error that work ended with, under what becomes of
+// its claim.
+func (g *Guard) failureAnswer(ctx context.Context, err error, as Failure) Answer {
+	s := &g.engine.settings
+	p := s.problemOf(err)
+	p.Retry = retryOfFailure(p.Status, as)
+	return s.render(ctx, g.policy.Errors, p)
 }
 
 // codeOf makes a code of a status: 404 is "not_found".
@@ -70,29 +177,6 @@ func codeOf(status int) string {
 		return "status_" + strconv.Itoa(status)
 	}
 	return strings.ReplaceAll(strings.ToLower(strings.ReplaceAll(text, "'", "")), " ", "_")
-}
-
-func errorBody(form ErrorForm, status int, code, message string, retryAfter time.Duration) []byte {
-	var body any
-	if form == ErrorsJSON {
-		body = struct {
-			Error   string `json:"error"`
-			Message string `json:"message"`
-		}{code, message}
-	} else {
-		body = struct {
-			Type         string `json:"type"`
-			Title        string `json:"title"`
-			Status       int    `json:"status"`
-			Detail       string `json:"detail"`
-			Error        string `json:"error"`
-			Message      string `json:"message"`
-			RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
-		}{problemBase + code, titleOf(code), status, message, code, message, retryAfter.Milliseconds()}
-	}
-	// Strings and integers always encode.
-	text, _ := json.Marshal(body)
-	return text
 }
 
 // titleOf makes a title of a code: "not_found" is "Not found".

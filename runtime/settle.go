@@ -193,10 +193,11 @@ func (g *Guard) store(a Answer) (stored StoredAnswer, fits bool) {
 	return StoredAnswer{Status: a.Status, Headers: headers, Body: body}, fits
 }
 
-// tooLarge is the sentinel: what is stored for an answer that cannot be.
+// tooLarge is the sentinel: what is stored for an answer that cannot be. It is
+// the same for whoever asks, so that it may be made more than once.
 func (g *Guard) tooLarge() Answer {
-	return errorAnswer(g.policy.Errors, &Error{Status: 500, Code: CodeResponseTooLarge,
-		Message: "The answer to this request is too large to be kept and replayed."})
+	return g.failureAnswer(context.Background(), &Error{Status: 500, Code: CodeResponseTooLarge,
+		Message: "The answer to this request is too large to be kept and replayed."}, FailureStore)
 }
 
 // fencedOut answers a caller whose claim was lost from the row that stands.

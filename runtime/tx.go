@@ -120,11 +120,11 @@ func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcom
 		return t.rolledBack(ctx, h, call, out, errors.Join(err, t.tx.Rollback(ctx)))
 	case errors.Is(err, ErrTxFailed):
 		// The handler passed over the failure of a statement of its own.
-		out.err, out.answer, out.as = err, errorAnswer(t.policy.Errors, err), t.policy.Failure
+		out.err, out.answer, out.as = err, t.failureAnswer(ctx, err, t.policy.Failure), t.policy.Failure
 		return t.rollBack(ctx, h, call, out)
 	case err != nil && passing(err):
 		out.err, out.as = unrecorded(err), FailureRelease
-		out.answer = errorAnswer(t.policy.Errors, out.err)
+		out.answer = t.failureAnswer(ctx, out.err, out.as)
 		return t.rollBack(ctx, h, call, out)
 	case err != nil:
 		out.err, out.answer = err, t.tooLarge()
@@ -159,7 +159,7 @@ func (g *Guard) keepIn(ctx context.Context, tx ending, h *held, stored StoredAns
 func (t *transacted) conflicted(ctx context.Context, h *held, call Call, out *outcome, cause error) (Result, error) {
 	out.err = cause
 	if !t.mayRunAgain(h, out) {
-		t.passConflict(out)
+		t.passConflict(ctx, out)
 		return t.Guard.settle(ctx, h, call, out)
 	}
 	if ok, err := t.runAgain(ctx, h, out, t.begin); err != nil || !ok {
@@ -183,7 +183,7 @@ func (t *transacted) rolledBack(ctx context.Context, h *held, call Call, out *ou
 	if err != nil {
 		t.log(ctx, slog.LevelError, h.fence.ID, "rollback failed", slog.Any("error", err))
 	} else {
-		t.passConflict(out)
+		t.passConflict(ctx, out)
 	}
 	return t.Guard.settle(ctx, h, call, out)
 }
@@ -206,13 +206,13 @@ func (t *transacted) isConflict(out *outcome) bool {
 }
 
 // passConflict makes a conflict a refusal that invites a retry.
-func (t *transacted) passConflict(out *outcome) {
+func (t *transacted) passConflict(ctx context.Context, out *outcome) {
 	if !t.isConflict(out) {
 		return
 	}
 	out.err, out.as = &Error{Status: 503, Code: CodeLedgerUnavailable, RetryAfter: retryAtOnce, Cause: out.err,
 		Message: "The request took no effect, because it met another one in the database. Retry with the same key."}, FailureRelease
-	out.answer = errorAnswer(t.policy.Errors, out.err)
+	out.answer = t.failureAnswer(ctx, out.err, out.as)
 }
 
 // mayRunAgain reports whether work that met a conflict runs again in the same
@@ -239,7 +239,7 @@ func (t *transacted) notBegun(ctx context.Context, h *held, call Call, out *outc
 	if err == nil {
 		return t.fencedOut(ctx, h, call, claimFailed)
 	}
-	t.passConflict(out)
+	t.passConflict(ctx, out)
 	return t.Guard.settle(ctx, h, call, out)
 }
 
@@ -257,7 +257,7 @@ func (t *transacted) closes(ctx context.Context, h *held, out *outcome, cause er
 	t.observe(ctx, h.fence.ID, Event{Kind: EventUndecided, Generation: h.Generation, Err: cause})
 	out.err = &Error{Status: 500, Code: CodeOutcomeUnknown, Cause: cause,
 		Message: "Whether the request took effect could not be told. It is not run again."}
-	out.answer, out.as = errorAnswer(t.policy.Errors, out.err), FailureStore
+	out.answer, out.as = t.failureAnswer(ctx, out.err, FailureStore), FailureStore
 }
 
 // decide settles a COMMIT that failed. Only a fenced write that needs the

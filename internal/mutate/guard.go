@@ -88,8 +88,8 @@ var guardMutations = []mutation{
 	{
 		what: "a success beside an error is kept as a success",
 		file: "runtime/guard.go",
-		old:  "if out.err != nil && out.answer.Status < 400 {",
-		new:  "if out.err != nil && out.answer.Status < 200 {",
+		old:  "rendered := out.err != nil && out.answer.Status < 400\n",
+		new:  "rendered := out.err != nil && out.answer.Status < 200\n",
 		test: runtimeTest("TestTxErrorBesideASuccess"),
 	},
 	{

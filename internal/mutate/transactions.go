@@ -60,8 +60,8 @@ var txMutations = []mutation{
 	{
 		what: "a transaction that ended behind our back may run again",
 		file: "runtime/tx.go",
-		old:  "out.answer, out.as = errorAnswer(t.policy.Errors, out.err), FailureStore\n",
-		new:  "out.answer, out.as = errorAnswer(t.policy.Errors, out.err), FailureRelease\n",
+		old:  "out.answer, out.as = t.failureAnswer(ctx, out.err, FailureStore), FailureStore\n",
+		new:  "out.answer, out.as = t.failureAnswer(ctx, out.err, FailureStore), FailureRelease\n",
 		test: runtimeTest("TestTxEndedBehindOurBack"),
 	},
 	{
@@ -161,8 +161,8 @@ var onceMutations = []mutation{
 	{
 		what: "a failure that is released commits its claim",
 		file: "runtime/once.go",
-		old:  "\tt.passConflict(out)\n\tif out.as == FailureRelease {\n\t\treturn t.rolledBack(",
-		new:  "\tt.passConflict(out)\n\tif out.as == FailureStore {\n\t\treturn t.rolledBack(",
+		old:  "\tt.passConflict(ctx, out)\n\tif out.as == FailureRelease {\n\t\treturn t.rolledBack(",
+		new:  "\tt.passConflict(ctx, out)\n\tif out.as == FailureStore {\n\t\treturn t.rolledBack(",
 		test: runtimeTest("TestOnceFailures"),
 	},
 	{
