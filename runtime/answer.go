@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 )
 
@@ -21,8 +22,12 @@ func (e *endpoint) answer(ctx context.Context, response *Response, memory Header
 	header, dropped := e.guard.policy.keep(memory, response.Header)
 	for _, name := range dropped {
 		if e.dropped.first(name) {
+			advice := "list it in replay= or do not set it"
+			if why := unreplayable(strings.ToLower(name)); why != "" {
+				advice = "do not set it: " + why
+			}
 			e.guard.engine.settings.logger.LogAttrs(ctx, slog.LevelWarn,
-				"idemgen: a response header is dropped, because replays cannot repeat it; list it in replay= or do not set it",
+				"idemgen: a response header is dropped, because replays cannot repeat it; "+advice,
 				slog.String("operation", e.guard.policy.Operation), slog.String("header", name))
 		}
 	}

@@ -113,5 +113,5 @@ func (p *Policy) keeps(canonical string) bool {
 // silentlyDropped names headers that the server writes itself.
 func silentlyDropped(canonical string) bool {
 	lower := strings.ToLower(canonical)
-	return lower == "content-length" || lower == "date" || hopByHopHeaders[lower]
+	return lower == "date" || hopByHop(lower)
 }

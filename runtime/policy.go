@@ -147,7 +147,7 @@ func DefaultPolicy(operation string) Policy {
 // configured: five sixths of the lease in whole milliseconds, but at least 1 s
 // below it.
 func DefaultTimeout(lease time.Duration) time.Duration {
-	return min((lease * 5 / 6).Truncate(time.Millisecond), lease-time.Second)
+	return min((lease - lease/6).Truncate(time.Millisecond), lease-time.Second)
 }
 
 // scope is the scope column of the policy's rows.

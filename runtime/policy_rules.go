@@ -24,8 +24,12 @@ func (p Policy) Problems() []PolicyProblem {
 	if n := len(p.Operation); n < 1 || n > 255 || !printable(p.Operation) {
 		report("Operation", "%q is not an operation name: it must be 1 to 255 bytes of printable ASCII", p.Operation)
 	}
-	if !validToken(p.KeyHeader) {
+	if why := unkeyable(strings.ToLower(p.KeyHeader)); !validToken(p.KeyHeader) {
 		report("KeyHeader", "%q is not a header name", p.KeyHeader)
+	} else if why != "" {
+		report("KeyHeader", "header %q cannot carry the key: %s", p.KeyHeader, why)
+	} else if strings.EqualFold(p.KeyHeader, p.ReplayMarker) {
+		report("KeyHeader", "header %q marks replays and cannot carry the key", p.KeyHeader)
 	}
 	if p.KeySyntax != KeyRaw && p.KeySyntax != KeySF {
 		report("KeySyntax", "%q is not a key syntax: use raw or sf", p.KeySyntax)
@@ -45,18 +49,20 @@ func (p Policy) Problems() []PolicyProblem {
 			report("Fingerprint", "header %q is listed twice", name)
 		case strings.EqualFold(name, p.KeyHeader):
 			report("Fingerprint", "header %q carries the key and cannot join the fingerprint", name)
-		case volatileHeaders[name]:
-			report("Fingerprint", "header %q differs between a request and its retry: every retry would be refused as reuse", name)
-		case hopByHopHeaders[name] || name == "content-length":
-			report("Fingerprint", "header %q belongs to one connection and cannot join the fingerprint", name)
+		case unjoinable(name) != "":
+			report("Fingerprint", "header %q cannot join the fingerprint, or retries would be refused as reuse: %s", name, unjoinable(name))
 		}
 		seen[name] = true
 	}
 	if p.RequestMax < 1 {
 		report("RequestMax", "%d is out of range: a request body limit is at least 1 byte", p.RequestMax)
+	} else if p.RequestMax > MaxRequest {
+		report("RequestMax", "%d is out of range: a body is held in memory, so its limit is at most %d bytes", p.RequestMax, int64(MaxRequest))
 	}
 	if p.ResponseMax < MinResponse {
 		report("ResponseMax", "%d is out of range: a response limit is at least %d bytes, so that an error answer fits", p.ResponseMax, MinResponse)
+	} else if p.ResponseMax > MaxResponse {
+		report("ResponseMax", "%d is out of range: an answer is one value of a row, at most %d bytes", p.ResponseMax, int64(MaxResponse))
 	}
 	seen = map[string]bool{}
 	for _, name := range p.Replay {
@@ -66,8 +72,8 @@ func (p Policy) Problems() []PolicyProblem {
 			report("Replay", "%q is not a header name", name)
 		case seen[lower]:
 			report("Replay", "header %q is listed twice", name)
-		case unreplayableHeaders[lower] || hopByHopHeaders[lower]:
-			report("Replay", "header %q cannot be replayed: it belongs to one answer, one caller or one connection", name)
+		case unreplayable(lower) != "":
+			report("Replay", "header %q cannot be replayed: %s", name, unreplayable(lower))
 		case strings.EqualFold(name, p.ReplayMarker):
 			report("Replay", "header %q marks replays and cannot be set by a handler", name)
 		}
@@ -75,12 +81,14 @@ func (p Policy) Problems() []PolicyProblem {
 	}
 	if p.Lease < MinLease {
 		report("Lease", "%v is too short: a lease is at least %v", p.Lease, MinLease)
+	} else if p.Lease > MaxLease {
+		report("Lease", "%v is too long: at most %v, since a claim whose server died holds its key for so long", p.Lease, MaxLease)
 	} else if p.Timeout < time.Millisecond || !p.Renew && p.Timeout > p.Lease-time.Second {
 		report("Timeout", "%v is out of range: a timeout is above 0 and at least 1s below the lease of %v", p.Timeout, p.Lease)
 	} else if p.Timeout > MaxTimeout {
 		report("Timeout", "%v is too long: at most %v", p.Timeout, MaxTimeout)
 	}
-	if p.Retain <= p.Lease {
+	if p.Retain <= p.Lease && p.Lease <= MaxLease {
 		report("Retain", "%v is too short: an answer is retained longer than the lease of %v", p.Retain, p.Lease)
 	}
 	if p.Retain > MaxRetain {
@@ -104,6 +112,14 @@ func (p Policy) Problems() []PolicyProblem {
 	if p.Wait < 0 || p.Wait > MaxWait {
 		report("Wait", "%v is out of range: a duplicate waits from 0 to %v", p.Wait, MaxWait)
 	}
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{{"Lease", p.Lease}, {"Timeout", p.Timeout}, {"Retain", p.Retain}, {"Gone", p.Gone}, {"Wait", p.Wait}} {
+		if d.value > 0 && d.value%time.Millisecond != 0 {
+			report(d.field, "%v is finer than a millisecond, which is what ledgers keep", d.value)
+		}
+	}
 	if p.Once && p.Wait > 0 {
 		report("Wait", "%v has no place where claim and effect commit together: duplicates queue there as it is", p.Wait)
 	}
@@ -126,6 +142,8 @@ func (p Policy) Problems() []PolicyProblem {
 const (
 	// MinLease is the shortest lease.
 	MinLease = 2 * time.Second
+	// MaxLease is the longest lease.
+	MaxLease = 48 * time.Hour
 	// MaxRetry is how often work may run again.
 	MaxRetry = 10
 	// MaxRetain is the longest retention, and the longest time after it.
@@ -136,6 +154,10 @@ const (
 	MaxWait = 5 * time.Minute
 	// MinResponse is the smallest response limit in bytes.
 	MinResponse = 1024
+	// MaxResponse is the largest response limit in bytes.
+	MaxResponse = 512 << 20
+	// MaxRequest is the largest request limit in bytes.
+	MaxRequest = 1 << 30
 )
 
 // validate is Problems as one error.
@@ -150,23 +172,6 @@ func (p Policy) validate() error {
 	}
 	return fmt.Errorf("idemgen: policy of %q: %s", p.Operation, strings.Join(texts, "; "))
 }
-
-// volatileHeaders differ between a request and its honest retry.
-var volatileHeaders = map[string]bool{
-	"date": true, "user-agent": true, "traceparent": true, "tracestate": true, "baggage": true,
-	"x-request-id": true, "x-correlation-id": true, "x-b3-traceid": true, "x-b3-spanid": true,
-	"x-forwarded-for": true, "forwarded": true, "via": true, "age": true,
-	"cookie": true, "authorization": true,
-}
-
-// hopByHopHeaders belong to one connection (RFC 9110, section 7.6.1).
-var hopByHopHeaders = map[string]bool{
-	"connection": true, "keep-alive": true, "proxy-authenticate": true, "proxy-authorization": true,
-	"proxy-connection": true, "te": true, "trailer": true, "transfer-encoding": true, "upgrade": true,
-}
-
-// unreplayableHeaders are wrong on a second answer.
-var unreplayableHeaders = map[string]bool{"set-cookie": true, "content-length": true, "date": true}
 
 // validToken reports whether s is an RFC 9110 token, the form of header names.
 func validToken(s string) bool {

@@ -215,15 +215,15 @@ var requestMutations = []mutation{
 	{
 		what: "volatile headers may join the fingerprint",
 		file: "runtime/policy_rules.go",
-		old:  "case volatileHeaders[name]:",
-		new:  "case volatileHeaders[strings.ToUpper(name)]:",
+		old:  "case unjoinable(name) != \"\":",
+		new:  "case unjoinable(strings.ToUpper(name)) != \"\":",
 		test: runtimeTest("TestPolicyProblems"),
 	},
 	{
 		what: "cookies may be replayed",
 		file: "runtime/policy_rules.go",
-		old:  "case unreplayableHeaders[lower] || hopByHopHeaders[lower]:",
-		new:  "case hopByHopHeaders[lower]:",
+		old:  "case unreplayable(lower) != \"\":",
+		new:  "case hopByHop(lower):",
 		test: runtimeTest("TestPolicyProblems"),
 	},
 	{
@@ -236,8 +236,8 @@ var requestMutations = []mutation{
 	{
 		what: "an answer may be kept for just its lease",
 		file: "runtime/policy_rules.go",
-		old:  "if p.Retain <= p.Lease {",
-		new:  "if p.Retain < p.Lease {",
+		old:  "if p.Retain <= p.Lease && p.Lease <= MaxLease {",
+		new:  "if p.Retain < p.Lease && p.Lease <= MaxLease {",
 		test: runtimeTest("TestPolicyProblems"),
 	},
 	{

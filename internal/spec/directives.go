@@ -26,6 +26,7 @@ import (
 //	value     stands for the value in help texts, where there is no choice
 //	one       the values that there are, separated by spaces
 //	form      header: the value, or each item of the list, is a header name
+//	begins    how the value begins, by which a word is known that stands in another's place
 //	required  true, when it must be given
 //	default   what holds without it, as text for readers
 //	help      what it means
@@ -93,7 +94,7 @@ type ledgerArguments struct {
 
 type endpointArguments struct {
 	Method  Value[string] `arg:"METHOD" required:"true" help:"unsafe HTTP method"`
-	Pattern Value[string] `arg:"/pattern" required:"true" help:"http.ServeMux pattern without host"`
+	Pattern Value[string] `arg:"/pattern" begins:"/" required:"true" help:"http.ServeMux pattern without host"`
 	Status  Value[int]    `arg:"status=" value:"STATUS" default:"200, or 204 without a result" help:"status of a success"`
 	Name    Value[string] `arg:"name=" value:"NAME" default:"METHOD /prefix/pattern without the names of wildcards" help:"the operation's identity in the ledger: POST /v1/orders/{}/cancel"`
 }

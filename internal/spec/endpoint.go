@@ -4,6 +4,8 @@ import (
 	"go/token"
 	"slices"
 	"strings"
+
+	"github.com/idemgen/idemgen/runtime"
 )
 
 // endpointBuilder builds one endpoint.
@@ -96,6 +98,9 @@ func (e *endpointBuilder) route() {
 		}
 		e.report(pattern.Pos, code, nil, "idem:endpoint: pattern %q %s", pattern.V, reason)
 		good = false
+	} else if reason := foreignWildcard(pattern.V); reason != "" {
+		e.report(pattern.Pos, CodePattern, nil, "idem:endpoint: pattern %q %s", pattern.V, reason)
+		good = false
 	} else if reason := tryPattern("POST " + e.endpoint.Pattern); e.prefixGood && reason != "" {
 		// With a method that is always good: the user's own has its own check.
 		e.report(pattern.Pos, CodePattern, nil, "idem:endpoint: pattern %q is not one that http.ServeMux takes: %s", e.endpoint.Pattern, reason)
@@ -137,7 +142,7 @@ func (e *endpointBuilder) policy() {
 	}
 	for _, engine := range e.api.Ledger.Engines {
 		limit := responseLimits[engine]
-		if max := e.endpoint.Policy.ResponseMax; max > limit {
+		if max := e.endpoint.Policy.ResponseMax; max > limit && max <= runtime.MaxResponse {
 			pos := e.resolution.origins["ResponseMax"].pos
 			e.report(pos, CodePolicy, nil, "idem:response: a max of %d bytes is out of range: a row of %s holds at most %dMiB", max, engine, limit>>20)
 		}

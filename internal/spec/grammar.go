@@ -34,6 +34,7 @@ type argumentGrammar struct {
 	value     string // stands for the value in help texts
 	one       []string
 	form      string
+	begins    string
 	required  bool
 	preset    string
 	help      string
@@ -70,6 +71,7 @@ func readArgument(field reflect.StructField, index int) argumentGrammar {
 		value:    tag.Get("value"),
 		one:      strings.Fields(tag.Get("one")),
 		form:     tag.Get("form"),
+		begins:   tag.Get("begins"),
 		required: tag.Get("required") == "true",
 		preset:   tag.Get("default"),
 		help:     tag.Get("help"),
@@ -198,6 +200,7 @@ func (p *wordParser) parse(d Directive) {
 			p.positional(word)
 		}
 	}
+	p.none()
 	if len(p.problems) > 0 || d.Spoilt {
 		return
 	}
@@ -207,7 +210,46 @@ func (p *wordParser) parse(d Directive) {
 	}
 	for _, a := range p.grammar.arguments {
 		if _, given := p.given(a); a.required && !given {
-			p.report(d.Pos, CodeMissing, nil, "%s is missing", a.arg)
+			p.missing(d, a)
+			return
+		}
+	}
+}
+
+// missing reports a required argument that is not there. The word before it may
+// be what was meant for it.
+func (p *wordParser) missing(d Directive, a argumentGrammar) {
+	if a.begins != "" && d.Words[0].Key == "" {
+		word := d.Words[0]
+		i := strings.Index(word.Text, a.begins)
+		switch first := p.grammar.arguments[0].arg; {
+		case i == 0:
+			p.report(word.Pos, CodeMissing, nil, "the %s is missing before %q: write %s %s, such as POST %s", first, word.Text, first, a.arg, word.Text)
+			return
+		case i > 0:
+			p.report(word.Pos, CodeMissing, nil, "a space is missing in %q: write %s %s", word.Text, word.Text[:i], word.Text[i:])
+			return
+		}
+	}
+	p.report(d.Pos, CodeMissing, nil, "%s is missing", a.arg)
+}
+
+// none reports the word none in a list of headers that has others beside it, or
+// in another case: it would be a header of that name.
+func (p *wordParser) none() {
+	for _, a := range p.grammar.arguments {
+		items, list := p.into.Field(a.field).FieldByName("V").Interface().([]Item)
+		if !list || a.form != "header" {
+			continue
+		}
+		for _, item := range items {
+			switch {
+			case !strings.EqualFold(item.Text, "none"):
+			case len(items) > 1:
+				p.reportArgument(a, item.Pos, CodeValue, nil, "%q stands beside headers: it means no header at all, and stands alone", item.Text)
+			case item.Text != "none":
+				p.reportArgument(a, item.Pos, CodeValue, nil, "%q is not a header (did you mean none?)", item.Text)
+			}
 		}
 	}
 }

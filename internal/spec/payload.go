@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/idemgen/idemgen/runtime"
 )
 
 // status checks the status of a success against the shape.
@@ -89,12 +91,16 @@ func (e *endpointBuilder) seenHeaders(reader fieldReader) {
 		if field.Place != Header || slices.Contains(e.endpoint.Policy.Fingerprint.Headers, strings.ToLower(field.Name)) {
 			continue
 		}
-		advice := "add it to //idem:fingerprint"
+		why := fmt.Sprintf("header %s is not in the fingerprint of %s, so a retry that differs in it would get the old answer: add it to //idem:fingerprint", field.Name, e.method.Name)
 		if strings.EqualFold(field.Name, e.endpoint.Policy.KeyHeader) {
-			advice = "it carries the key, which the context holds: use runtime.DerivedKey(ctx, step) for calls to others"
+			why = fmt.Sprintf("header %s carries the key, which the context holds: use runtime.Key(ctx), or runtime.DerivedKey(ctx, step) for calls to others", field.Name)
+		} else if rule := cannotJoin(e.endpoint.Policy, field.Name); rule != "" {
+			why = rule + "; and a handler sees no header outside it: leave the field out"
+			if field.Name == "Authorization" || field.Name == "Cookie" {
+				why += ", runtime.Principal(ctx) is the caller"
+			}
 		}
-		e.report(field.Pos, CodeUnseen, e.whereFingerprint(), "field %s of %s: header %s is not in the fingerprint of %s, so a retry that differs in it would get the old answer: %s",
-			field.Selector, typeText(reader.root, reader.pkg), field.Name, e.method.Name, advice)
+		e.report(field.Pos, CodeUnseen, e.whereFingerprint(), "field %s of %s: %s", field.Selector, typeText(reader.root, reader.pkg), why)
 	}
 }
 
@@ -127,7 +133,33 @@ func (e *endpointBuilder) output() {
 		if field.Name == "Content-Type" || field.Name == "Content-Encoding" || slices.Contains(e.endpoint.Policy.Replay, field.Name) {
 			continue
 		}
-		e.report(field.Pos, CodeNotReplayed, &Other{e.args.at["endpoint"], "the endpoint is"}, "field %s of %s: header %s is not in the replay list of %s, so a replay would lose it: add it to //idem:response replay=",
-			field.Selector, typeText(root, reader.pkg), field.Name, e.method.Name)
+		e.report(field.Pos, CodeNotReplayed, &Other{e.args.at["endpoint"], "the endpoint is"}, "field %s of %s: %s",
+			field.Selector, typeText(root, reader.pkg), e.notReplayed(field.Name))
 	}
+}
+
+// notReplayed says what to do about a header that is not in the replay list.
+func (e *endpointBuilder) notReplayed(name string) string {
+	p := e.endpoint.Policy
+	p.Replay = []string{name}
+	if rule := brokenRule(p, "Replay"); rule != "" {
+		return rule + "; leave the field out"
+	}
+	return fmt.Sprintf("header %s is not in the replay list of %s, so a replay would lose it: add it to //idem:response replay=", name, e.method.Name)
+}
+
+// cannotJoin says why a header may not be listed in //idem:fingerprint, or "".
+func cannotJoin(p runtime.Policy, name string) string {
+	p.Fingerprint.Headers = []string{strings.ToLower(name)}
+	return brokenRule(p, "Fingerprint")
+}
+
+// brokenRule is the first rule about a field that a policy breaks, or "".
+func brokenRule(p runtime.Policy, field string) string {
+	for _, problem := range p.Problems() {
+		if problem.Field == field {
+			return problem.Message
+		}
+	}
+	return ""
 }

@@ -54,7 +54,7 @@ var fieldArguments = map[string]string{
 
 // fieldPartners names the other field that a rule about a field looks at.
 var fieldPartners = map[string]string{
-	"Timeout": "Lease", "Retain": "Lease", "Fingerprint": "KeyHeader", "Replay": "ReplayMarker",
+	"Timeout": "Lease", "Retain": "Lease", "Fingerprint": "KeyHeader", "Replay": "ReplayMarker", "KeyHeader": "ReplayMarker",
 	"Wait": "Once",
 }
 
@@ -224,13 +224,15 @@ func (r *resolution) partnerMatters(found runtime.PolicyProblem) bool {
 	list := false
 	switch found.Field {
 	case "Timeout":
-		other.Lease = runtime.MaxRetain
+		other.Lease = runtime.MaxLease
 	case "Retain":
 		other.Lease = runtime.MinLease
 	case "Fingerprint":
 		other.KeyHeader, list = "-", true
 	case "Replay":
 		other.ReplayMarker, list = "-", true
+	case "KeyHeader":
+		other.ReplayMarker = "-"
 	}
 	return !slices.ContainsFunc(other.Problems(), func(still runtime.PolicyProblem) bool {
 		return still.Field == found.Field && (!list || still.Message == found.Message)
