@@ -165,3 +165,44 @@ func TestMemoryOfAHeaderIsGivenOnce(t *testing.T) {
 		t.Errorf("%v, %v", first, second)
 	}
 }
+
+// The clock decides, not a timer that is late.
+func TestDeadlineLooksAtTheClock(t *testing.T) {
+	for name, ends := range map[string]func(d *deadline){
+		"Done": func(d *deadline) { <-d.Done() },
+		"Err":  func(d *deadline) { d.Err() },
+	} {
+		for by, c := range map[string]struct {
+			set        func(d *deadline, past time.Time)
+			err, cause error
+		}{
+			"deadline": {func(d *deadline, past time.Time) { d.at = past }, context.DeadlineExceeded, context.DeadlineExceeded},
+			"lease":    {func(d *deadline, past time.Time) { d.lease(past) }, context.Canceled, ErrLeaseLost},
+			"both, the lease first": {func(d *deadline, past time.Time) { d.at = past; d.lease(past.Add(-time.Second)) },
+				context.Canceled, ErrLeaseLost},
+			"both, the deadline first": {func(d *deadline, past time.Time) { d.at = past; d.lease(past.Add(time.Second / 2)) },
+				context.DeadlineExceeded, context.DeadlineExceeded},
+		} {
+			t.Run(name+" and the "+by, func(t *testing.T) {
+				d := &deadline{Context: context.Background(), at: time.Now().Add(time.Hour)}
+				defer d.end()
+				done := d.Done()
+				child, cancel := context.WithTimeout(d, time.Minute)
+				defer cancel()
+				// Its timer is an hour late.
+				c.set(d, time.Now().Add(-time.Second))
+				ends(d)
+				select {
+				case <-done:
+				default:
+					t.Error("whoever waits is not told")
+				}
+				for _, ctx := range []context.Context{d, child} {
+					if err, cause := ctx.Err(), context.Cause(ctx); err != c.err || cause != c.cause {
+						t.Errorf("%v, cause %v; want %v, %v", err, cause, c.err, c.cause)
+					}
+				}
+			})
+		}
+	}
+}

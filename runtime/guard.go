@@ -213,12 +213,8 @@ func (g *Guard) run(ctx context.Context, h *held, out *outcome, fn worker) {
 	defer w.limit.end()
 	ctx = &w.running
 	if g.policy.Renew {
-		var lose context.CancelCauseFunc
-		ctx, lose = context.WithCancelCause(ctx)
-		defer lose(nil)
-		defer g.engine.renewer.add(g, h, lose)()
+		defer g.engine.renewer.add(g, h, &w.limit)()
 	}
-	w.ctx = ctx
 	g.engine.overdue.watch(w)
 	returned := false
 	defer func() {

@@ -15,7 +15,6 @@ type watched struct {
 	running
 	limit deadline
 	guard *Guard
-	ctx   context.Context // what the handler was given
 	start time.Time
 	index int // in the queue, -1: no longer there
 }
@@ -23,11 +22,11 @@ type watched struct {
 // report tells that the deadline has passed.
 func (w *watched) report() {
 	// The handler may not look at its context; from now on that has ended.
-	if w.limit.Err(); errors.Is(context.Cause(w.ctx), ErrLeaseLost) {
+	if w.limit.Err(); errors.Is(context.Cause(&w.running), ErrLeaseLost) {
 		return
 	}
-	w.guard.log(w.ctx, slog.LevelWarn, w.id, "handler passed its deadline and is waited for", slog.Int64("generation", w.generation))
-	w.guard.observe(w.ctx, w.id, Event{Kind: EventOverdue, Generation: w.generation, Duration: w.guard.since(w.start)})
+	w.guard.log(&w.running, slog.LevelWarn, w.id, "handler passed its deadline and is waited for", slog.Int64("generation", w.generation))
+	w.guard.observe(&w.running, w.id, Event{Kind: EventOverdue, Generation: w.generation, Duration: w.guard.since(w.start)})
 }
 
 // overdue tells of handlers that pass their deadlines, with one timer for all

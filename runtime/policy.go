@@ -41,8 +41,9 @@ type Policy struct {
 	// Timeout is the handler's deadline, counted from just before the claim is
 	// sent; at least 1 s below Lease, unless Renew is set.
 	Timeout time.Duration
-	// Renew extends the lease while the handler runs. When that fails for too
-	// long, the handler's context is cancelled with [ErrLeaseLost].
+	// Renew extends the lease while the handler runs, until its Timeout. When
+	// that fails for too long, the handler's context is cancelled with
+	// [ErrLeaseLost].
 	Renew bool
 	// Retain is how long an answer is replayed after completion.
 	Retain time.Duration

@@ -16,7 +16,9 @@ import (
 var ErrLeaseLost = errors.New("idemgen: the lease of the claim could not be renewed")
 
 // renewer extends the leases of all running handlers of an engine that asked
-// for it, with one timer. Safe for concurrent use.
+// for it, with one timer. Nothing of the user's runs under its lock: one
+// handler's slow observer must not cost another its lease. Safe for concurrent
+// use.
 type renewer struct {
 	mu    sync.Mutex
 	queue renewals
@@ -25,9 +27,10 @@ type renewer struct {
 
 // renewal is one running handler.
 type renewal struct {
-	guard  *Guard
-	fence  Fence
-	cancel context.CancelCauseFunc
+	guard *Guard
+	fence Fence
+	limit *deadline // of the handler
+	until time.Time // the handler's own deadline, with which renewing ends
 
 	// All below belongs to the renewer's lock.
 	sent    time.Time // of the last renewal that succeeded
@@ -44,9 +47,11 @@ func (r *renewal) lost() time.Time {
 	return r.sent.Add(lease - max(lease/10, 500*time.Millisecond))
 }
 
-// add renews a claim until the function that it returns is called.
-func (n *renewer) add(g *Guard, h *held, cancel context.CancelCauseFunc) (stop func()) {
-	r := &renewal{guard: g, fence: h.fence, cancel: cancel, sent: h.sent}
+// add renews a claim until its handler's time is over or the function that it
+// returns is called.
+func (n *renewer) add(g *Guard, h *held, limit *deadline) (stop func()) {
+	r := &renewal{guard: g, fence: h.fence, limit: limit, until: limit.at, sent: h.sent}
+	limit.lease(r.lost())
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	r.due = r.sent.Add(g.policy.Lease / 3)
@@ -55,12 +60,19 @@ func (n *renewer) add(g *Guard, h *held, cancel context.CancelCauseFunc) (stop f
 	return func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		if !r.stopped {
-			r.stopped = true
-			heap.Remove(&n.queue, r.index)
-			n.arm()
-		}
+		n.drop(r)
+		n.arm()
 	}
+}
+
+// drop forgets a renewal. It reports whether that was not done before.
+func (n *renewer) drop(r *renewal) bool {
+	if r.stopped {
+		return false
+	}
+	r.stopped = true
+	heap.Remove(&n.queue, r.index)
+	return true
 }
 
 // arm sets the timer to the next renewal that is due.
@@ -86,26 +98,30 @@ func (n *renewer) fire() {
 	now := time.Now()
 	for len(n.queue) > 0 && !n.queue[0].due.After(now) {
 		r := n.queue[0]
-		if !r.lost().After(now) {
-			n.give(r, ErrLeaseLost)
-			continue
-		}
-		r.due = r.lost()
-		heap.Fix(&n.queue, 0)
-		if !r.asking {
-			r.asking = true
-			go n.ask(r, now, r.due)
+		switch {
+		case !r.until.After(now):
+			// The handler's time is over: from here on its lease runs out, as
+			// that of any other handler which passes its deadline.
+			n.drop(r)
+		case !r.lost().After(now):
+			n.drop(r)
+			go r.giveUp()
+		default:
+			r.due = earlier(r.lost(), r.until)
+			heap.Fix(&n.queue, 0)
+			if !r.asking {
+				r.asking = true
+				go n.ask(r, now, r.due)
+			}
 		}
 	}
 	n.arm()
 }
 
-// give cancels a handler and forgets it.
-func (n *renewer) give(r *renewal, cause error) {
-	r.stopped = true
-	heap.Remove(&n.queue, r.index)
+// giveUp cancels a handler whose lease is lost, or may be.
+func (r *renewal) giveUp() {
+	r.limit.lose()
 	r.guard.log(context.Background(), slog.LevelError, r.fence.ID, "the lease could not be renewed; the handler is cancelled", slog.Int64("generation", r.fence.Generation))
-	r.cancel(cause)
 }
 
 // ask renews one lease and says when to look at it again.
@@ -113,24 +129,46 @@ func (n *renewer) ask(r *renewal, sent, until time.Time) {
 	ctx, cancel := context.WithDeadline(context.Background(), until)
 	defer cancel()
 	_, held, err := r.guard.engine.ledger.Renew(ctx, r.fence, r.guard.terms)
+	switch {
+	case err == nil && !held:
+		if n.taken(r) {
+			r.giveUp()
+		}
+	case err == nil:
+		n.again(r, func() {
+			r.sent = sent
+			r.limit.lease(r.lost())
+			r.due = sent.Add(r.guard.policy.Lease / 3)
+		})
+	default:
+		if n.again(r, func() { r.due = earlier(time.Now().Add(r.guard.policy.Lease/10), r.lost()) }) {
+			r.guard.observe(ctx, r.fence.ID, Event{Kind: EventLedgerRetried, Generation: r.fence.Generation, Err: err})
+		}
+	}
+}
+
+// taken forgets a renewal whose claim is lost. It reports false when the
+// handler has returned.
+func (n *renewer) taken(r *renewal) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	defer n.arm()
+	return n.drop(r)
+}
+
+// again sets when a renewal is looked at next. It reports false when the
+// handler has returned.
+func (n *renewer) again(r *renewal, set func()) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	r.asking = false
-	switch {
-	case r.stopped:
-		return
-	case err == nil && !held:
-		n.give(r, ErrLeaseLost)
-	case err == nil:
-		r.sent = sent
-		r.due = sent.Add(r.guard.policy.Lease / 3)
-		heap.Fix(&n.queue, r.index)
-	default:
-		r.guard.observe(ctx, r.fence.ID, Event{Kind: EventLedgerRetried, Generation: r.fence.Generation, Err: err})
-		r.due = earlier(time.Now().Add(r.guard.policy.Lease/10), r.lost())
-		heap.Fix(&n.queue, r.index)
+	if r.stopped {
+		return false
 	}
+	set()
+	heap.Fix(&n.queue, r.index)
 	n.arm()
+	return true
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -3,6 +3,9 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -155,5 +158,87 @@ func TestRenewIsNotForTransactions(t *testing.T) {
 	runtime.HandleTx(g.server, &txLedger{faulty: g.ledger}, p, orders, func(*runtime.Request) (runtime.TxWork[*bookTx], error) { return bookOne, nil })
 	if err := g.server.Err(); err == nil {
 		t.Error("accepted")
+	}
+}
+
+// A handler that passes its timeout is renewed no longer: its lease runs out,
+// and the key is free for another.
+func TestRenewingEndsWithTheTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, p := renewing(t)
+		p.Timeout = 20 * time.Second
+		done, over := make(chan struct{}), make(chan struct{})
+		stuck := g.typed(p, func(ctx context.Context) (*runtime.Response, error) {
+			<-over
+			return created(ctx)
+		})
+		go func() { defer close(done); do(stuck, request("k", "")) }()
+		time.Sleep(p.Timeout - time.Second)
+		wantCode(t, do(stuck, request("k", "")), 409, "idempotency_key_in_progress")
+		time.Sleep(time.Second + p.Lease)
+		if w := do(g.typed(p, created), request("k", "")); w.Code != 201 || g.runs != 2 {
+			t.Errorf("a lease after the timeout: %d %s, %d runs", w.Code, w.Body, g.runs)
+		}
+		close(over)
+		<-done
+	})
+}
+
+// stuckOnce is what an observer and a logger of the user's may be: one call for
+// alice's key never ends until it is told to.
+type stuckOnce struct {
+	slog.Handler
+	stuck chan struct{}
+}
+
+func (s stuckOnce) Observe(_ context.Context, e runtime.Event) {
+	if e.Kind == runtime.EventLedgerRetried {
+		<-s.stuck
+	}
+}
+
+func (s stuckOnce) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, "could not be renewed") {
+		<-s.stuck
+	}
+	return nil
+}
+
+// An observer or a logger that hangs for one handler costs no other its lease.
+func TestSlowObserverCostsNobodyElseTheLease(t *testing.T) {
+	for name, refuse := range map[string]error{"observer": runtime.ErrUnavailable, "logger": nil} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				slow := stuckOnce{slog.DiscardHandler, make(chan struct{})}
+				g := newRig(t, runtime.WithObserver(slow), runtime.WithLogger(slog.New(slow)))
+				g.ledger.Ledger = memory.New()
+				g.ledger.renew = func(ctx context.Context, f runtime.Fence, terms runtime.Terms) (runtime.Claimed, bool, error) {
+					if f.Key == "a" {
+						return runtime.Claimed{}, false, refuse
+					}
+					return g.ledger.Ledger.Renew(ctx, f, terms)
+				}
+				p := policy()
+				p.Renew, p.Lease, p.Timeout = true, 6*time.Second, 10*time.Minute
+				h := g.typed(p, func(ctx context.Context) (*runtime.Response, error) {
+					time.Sleep(time.Minute)
+					return created(ctx)
+				})
+				var wg sync.WaitGroup
+				wg.Go(func() { do(h, request("a", "")) })
+				wg.Go(func() {
+					time.Sleep(time.Second)
+					if w := do(h, request("b", "")); w.Code != 201 {
+						t.Errorf("%d %s", w.Code, w.Body)
+					}
+				})
+				for range 5 {
+					time.Sleep(10 * time.Second)
+					wantCode(t, do(h, request("b", "")), 409, "idempotency_key_in_progress")
+				}
+				close(slow.stuck)
+				wg.Wait()
+			})
+		})
 	}
 }

@@ -43,16 +43,18 @@ func (g *Guard) credit(n int) {
 	}
 	s.last.Store(now)
 	started := g.engine.background.run(false, func(ctx context.Context) {
-		defer s.busy.Store(false)
 		limit := int(min(s.credits.Swap(0), maxSweepCredits))
 		start := time.Now()
 		swept, err := g.engine.ledger.Sweep(ctx, limit)
 		s.more.Store(swept >= limit)
+		took := time.Since(start)
+		// A logger or an observer that hangs keeps no later sweep from running.
+		s.busy.Store(false)
 		if err != nil {
 			g.engine.settings.logger.LogAttrs(ctx, slog.LevelWarn, "idemgen: sweep failed", slog.Any("error", err))
 		}
 		if o := g.engine.settings.observer; o != nil {
-			o.Observe(ctx, Event{Kind: EventSwept, Count: swept, Duration: time.Since(start), Err: err})
+			o.Observe(ctx, Event{Kind: EventSwept, Count: swept, Duration: took, Err: err})
 		}
 	})
 	if !started {

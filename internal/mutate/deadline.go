@@ -6,8 +6,8 @@ var deadlineMutations = []mutation{
 	{
 		what: "a deadline that nobody waits for does not pass",
 		file: "runtime/deadline.go",
-		old:  "if d.err == nil && !time.Now().Before(d.at) {",
-		new:  "if d.err != nil && !time.Now().Before(d.at) {",
+		old:  "\tcase d.waited == nil:\n",
+		new:  "\tcase d.waited == nil && d.err != nil:\n",
 		test: runtimeTest("TestDeadlineIsTheStandardOne"),
 	},
 	{
@@ -20,16 +20,30 @@ var deadlineMutations = []mutation{
 	{
 		what: "a context that was ended changes its mind at its deadline",
 		file: "runtime/deadline.go",
-		old:  "if d.err == context.Canceled {",
-		new:  "if d.err == context.DeadlineExceeded {",
+		old:  "\tcase context.DeadlineExceeded:\n",
+		new:  "\tcase context.DeadlineExceeded, context.Canceled:\n",
 		test: runtimeTest("TestDeadlineIsTheStandardOne"),
 	},
 	{
 		what: "whoever waits is not told of the end",
 		file: "runtime/deadline.go",
-		old:  "\tif d.waited != nil {\n\t\td.cancel()\n",
+		old:  "\tif d.waited != nil {\n\t\td.cancel(nil)\n",
 		new:  "\tif d.waited != nil {\n",
 		test: runtimeTest("TestDeadlineIsTheStandardOne"),
+	},
+	{
+		what: "whoever waits is told of the end by a timer alone",
+		file: "runtime/deadline.go",
+		old:  "\td.wait()\n\td.look()\n",
+		new:  "\td.wait()\n",
+		test: runtimeTest("TestDeadlineLooksAtTheClock"),
+	},
+	{
+		what: "a lease that is over does not end its handler before a timer does",
+		file: "runtime/deadline.go",
+		old:  "case !d.leased.IsZero() && d.leased.Before(d.at) && !now.Before(d.leased):",
+		new:  "case !d.leased.IsZero() && d.leased.Before(d.at) && now.Before(d.at.Add(-time.Hour)):",
+		test: runtimeTest("TestDeadlineLooksAtTheClock"),
 	},
 	{
 		what: "contexts that are derived from a handler's cost a goroutine each",

@@ -4,15 +4,15 @@ var renewMutations = []mutation{
 	{
 		what: "a lease is not renewed",
 		file: "runtime/guard.go",
-		old:  "\t\tdefer g.engine.renewer.add(g, h, lose)()\n",
+		old:  "\t\tdefer g.engine.renewer.add(g, h, &w.limit)()\n",
 		new:  "",
 		test: runtimeTest("TestRenewKeepsTheLease"),
 	},
 	{
 		what: "a lease is renewed after its handler has ended",
 		file: "runtime/renew.go",
-		old:  "\t\t\tr.stopped = true\n\t\t\theap.Remove(&n.queue, r.index)\n\t\t\tn.arm()\n\t\t}",
-		new:  "\t\t\tn.arm()\n\t\t}",
+		old:  "\t\tn.drop(r)\n\t\tn.arm()\n\t}",
+		new:  "\t\tn.arm()\n\t}",
 		test: runtimeTest("TestRenewEndsWithTheHandler"),
 	},
 	{
@@ -30,10 +30,17 @@ var renewMutations = []mutation{
 		test: runtimeTest("TestHandlerIsCancelledWhenItsClaimIsTaken"),
 	},
 	{
+		what: "a handler past its timeout is renewed for ever",
+		file: "runtime/renew.go",
+		old:  "\t\tcase !r.until.After(now):\n",
+		new:  "\t\tcase r.until.IsZero():\n",
+		test: runtimeTest("TestRenewingEndsWithTheTimeout"),
+	},
+	{
 		what: "a renewed lease counts from the answer of its renewal",
 		file: "runtime/renew.go",
-		old:  "\t\tr.sent = sent\n\t\tr.due = sent.Add(r.guard.policy.Lease / 3)",
-		new:  "\t\tr.sent = time.Now()\n\t\tr.due = sent.Add(r.guard.policy.Lease / 3)",
+		old:  "\t\t\tr.sent = sent\n\t\t\tr.limit.lease(r.lost())\n\t\t\tr.due = sent.Add(r.guard.policy.Lease / 3)",
+		new:  "\t\t\tr.sent = time.Now()\n\t\t\tr.limit.lease(r.lost())\n\t\t\tr.due = sent.Add(r.guard.policy.Lease / 3)",
 		test: runtimeTest("TestRenewedLeaseCountsFromItsSend"),
 	},
 }

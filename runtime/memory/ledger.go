@@ -55,8 +55,10 @@ func (l *Ledger) begin(ctx context.Context) (now int64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
+	// The clock may be the user's own, so that it is asked without the lock.
+	now = l.now().UnixMilli()
 	l.mu.Lock()
-	return l.now().UnixMilli(), nil
+	return now, nil
 }
 
 // held returns the pending row on which the fence holds, or nil.

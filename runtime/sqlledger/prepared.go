@@ -82,13 +82,16 @@ func (k *kept) statement(ctx context.Context, query string) *sql.Stmt {
 		return nil
 	}
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	if first := k.statements[query]; first != nil {
-		s.Close()
-		return first
+	first := k.statements[query]
+	if first == nil {
+		k.statements[query] = s
 	}
-	k.statements[query] = s
-	return s
+	k.mu.Unlock()
+	if first == nil {
+		return s
+	}
+	s.Close()
+	return first
 }
 
 // in runs statements in a transaction, one after another. What was never met
