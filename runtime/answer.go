@@ -46,7 +46,9 @@ func (e *endpoint) answer(ctx context.Context, response *Response, memory Header
 func (e *endpoint) captured(h http.HandlerFunc, r *Request) Work {
 	return func(ctx context.Context) (*Response, error) {
 		c := newCapture(e.guard.policy.ResponseMax)
-		h(c, r.reread(r.http.WithContext(ctx)))
+		guarded := readable(r.http.WithContext(ctx), r.Body, nil)
+		defer removeUploads(guarded)
+		h(c, guarded)
 		return c.response(), nil
 	}
 }

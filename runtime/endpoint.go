@@ -88,11 +88,26 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve is one request, in the order that the design fixes: principal, key,
-// body, decoding, fingerprint and claim, work, completion, answer.
+// body, decoding, fingerprint and claim, work, completion, answer. The body is
+// taken first, because the functions that name the caller and check its rights
+// may read it: what they have read would be missing from the fingerprint.
 func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	policy := &e.guard.policy
 	x := &exchange{endpoint: e}
-	principal, err := e.caller(r)
+	body, unread := readBody(w, r, policy.RequestMax)
+	if isMistake(unread) {
+		x.refuse(w, r, "", unread)
+		return
+	}
+	if len(body) > 0 || unread != nil {
+		r = readable(r.WithContext(r.Context()), body, unread)
+		defer removeUploads(r)
+	}
+	principal, err := e.caller(r, body, unread)
+	if err != nil && wasMissed(r) {
+		// Who could not read the credentials cannot tell that they are wrong.
+		err = unread
+	}
 	if err != nil {
 		x.refuse(w, r, principal, err)
 		return
@@ -102,9 +117,8 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 		x.refuse(w, r, principal, err)
 		return
 	}
-	body, err := readBody(w, r, policy.RequestMax)
-	if err != nil {
-		x.refuse(w, r, principal, err)
+	if unread != nil {
+		x.refuse(w, r, principal, unread)
 		return
 	}
 	x.request = newRequest(r, policy.Fingerprint, body)
@@ -140,8 +154,9 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	x.write(w, result.Answer, result.Replayed)
 }
 
-// caller names the principal and checks its rights.
-func (e *endpoint) caller(r *http.Request) (string, error) {
+// caller names the principal and checks its rights. Each of the two functions
+// can read the body, or learns why it cannot be read.
+func (e *endpoint) caller(r *http.Request, body []byte, unread error) (string, error) {
 	principal, err := e.server.principal(r)
 	if err != nil {
 		if _, classified := statusOf(err); classified {
@@ -156,6 +171,9 @@ func (e *endpoint) caller(r *http.Request) (string, error) {
 	authorize := e.guard.engine.settings.authorize
 	if authorize == nil {
 		return principal, nil
+	}
+	if len(body) > 0 || unread != nil {
+		rewind(r, body, unread)
 	}
 	if err := authorize(r, principal, e.guard.policy.Operation); err != nil {
 		if _, classified := statusOf(err); classified {

@@ -69,6 +69,7 @@ const (
 	CodeOutcomeUnknown      = "idempotency_outcome_unknown"
 	CodeLedgerUnavailable   = "idempotency_ledger_unavailable"
 	CodeBodyTooLarge        = "request_body_too_large"
+	CodeBodyConsumed        = "request_body_consumed"
 	CodeBodyUnreadable      = "request_body_unreadable"
 	CodeRequestInvalid      = "request_invalid"
 	CodeMediaTypeUnexpected = "unsupported_media_type"
@@ -80,7 +81,7 @@ var ownCodes = map[string]bool{
 	CodeUnauthenticated: true, CodeForbidden: true, CodePrincipalInvalid: true, CodeKeyRequired: true,
 	CodeKeyInvalid: true, CodeKeyReused: true, CodeKeyInProgress: true, CodeKeyRetry: true, CodeKeyExpired: true,
 	CodeResponseTooLarge: true, CodeOutcomeUnknown: true, CodeLedgerUnavailable: true, CodeBodyTooLarge: true,
-	CodeBodyUnreadable: true, CodeRequestInvalid: true, CodeMediaTypeUnexpected: true, CodeInternal: true,
+	CodeBodyUnreadable: true, CodeBodyConsumed: true, CodeRequestInvalid: true, CodeMediaTypeUnexpected: true, CodeInternal: true,
 }
 
 // retryAtOnce is the Retry-After of answers to passing trouble.

@@ -283,3 +283,8 @@ func readAll(t *testing.T, r io.Reader) []byte {
 	}
 	return text
 }
+
+// logTo writes a server's log to a buffer.
+func logTo(l *logBuffer) runtime.Option {
+	return runtime.WithLogger(slog.New(slog.NewTextHandler(l, nil)))
+}

@@ -1,8 +1,6 @@
 package runtime
 
 import (
-	"bytes"
-	"io"
 	"net/http"
 	"net/url"
 )
@@ -43,11 +41,4 @@ func (r *Request) Query() url.Values {
 		r.query = r.http.URL.Query()
 	}
 	return r.query
-}
-
-// reread gives a copy of the request its body back.
-func (r *Request) reread(copied *http.Request) *http.Request {
-	copied.Body = io.NopCloser(bytes.NewReader(r.Body))
-	copied.ContentLength = int64(len(r.Body))
-	return copied
 }

@@ -87,7 +87,9 @@ func (s *Server) HandleFunc(p Policy, route Route, h http.HandlerFunc) http.Hand
 			return prepared{
 				work: e.captured(h, r),
 				plain: func(w http.ResponseWriter, plain *http.Request) error {
-					h(w, r.reread(plain))
+					readable(plain, r.Body, nil)
+					defer removeUploads(plain)
+					h(w, plain)
 					return nil
 				},
 			}, nil

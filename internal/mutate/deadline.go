@@ -104,7 +104,7 @@ var deadlineMutations = []mutation{
 	{
 		what: "a short body that breaks off is taken for whole",
 		file: "runtime/body.go",
-		old:  "\t\tif err != nil {\n\t\t\treturn nil, bodyUnreadable(err)\n\t\t}\n",
+		old:  "\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n",
 		new:  "\t\tif err != nil {\n\t\t\treturn body[:n:n], nil\n\t\t}\n",
 		test: runtimeTest("TestOrder"),
 	},

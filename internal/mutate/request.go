@@ -138,7 +138,7 @@ var requestMutations = []mutation{
 	{
 		what: "a promised length beyond the limit is not refused",
 		file: "runtime/body.go",
-		old:  "if r.ContentLength > limit {\n\t\treturn nil, bodyTooLarge(limit)\n\t}\n",
+		old:  "if r.ContentLength > limit {\n\t\trefuseUnread(w)\n\t\treturn nil, bodyTooLarge(limit)\n\t}\n",
 		new:  "",
 		test: runtimeTest("TestPromisedBodyIsRefusedUnread"),
 	},
@@ -162,6 +162,20 @@ var requestMutations = []mutation{
 		old:  "\tif err == nil {\n\t\treturn buffer.Bytes(), nil\n\t}\n",
 		new:  "\tif err == nil || buffer.Len() < int(limit) {\n\t\treturn buffer.Bytes(), nil\n\t}\n",
 		test: runtimeTest("TestOrder"),
+	},
+	{
+		what: "a body that somebody has read is taken for whole",
+		file: "runtime/body.go",
+		old:  "return int64(len(body)) < r.ContentLength",
+		new:  "return false",
+		test: runtimeTest("TestConsumedBodyIsRefused"),
+	},
+	{
+		what: "who names the caller gets the body as it came",
+		file: "runtime/endpoint.go",
+		old:  "\t\tr = readable(r.WithContext(r.Context()), body, unread)\n",
+		new:  "",
+		test: runtimeTest("TestBodyIsTakenBeforeUserCode"),
 	},
 	{
 		what: "an empty key is a key",
