@@ -176,6 +176,7 @@ func TestRenewingEndsWithTheTimeout(t *testing.T) {
 		time.Sleep(p.Timeout - time.Second)
 		wantCode(t, do(stuck, request("k", "")), 409, "idempotency_key_in_progress")
 		time.Sleep(time.Second + p.Lease)
+		synctest.Wait()
 		if w := do(g.typed(p, created), request("k", "")); w.Code != 201 || g.runs != 2 {
 			t.Errorf("a lease after the timeout: %d %s, %d runs", w.Code, w.Body, g.runs)
 		}
@@ -220,9 +221,11 @@ func TestSlowObserverCostsNobodyElseTheLease(t *testing.T) {
 				}
 				p := policy()
 				p.Renew, p.Lease, p.Timeout = true, 6*time.Second, 10*time.Minute
-				h := g.typed(p, func(ctx context.Context) (*runtime.Response, error) {
-					time.Sleep(time.Minute)
-					return created(ctx)
+				h := g.server.Handle(p, orders, func(*runtime.Request) (runtime.Work, error) {
+					return func(ctx context.Context) (*runtime.Response, error) {
+						time.Sleep(time.Minute)
+						return created(ctx)
+					}, nil
 				})
 				var wg sync.WaitGroup
 				wg.Go(func() { do(h, request("a", "")) })
