@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -15,9 +14,6 @@ func (e *endpoint) answer(ctx context.Context, response *Response, memory Header
 	status := response.Status
 	if status == 0 {
 		status = e.route.Status
-	}
-	if status < 200 || status > 999 {
-		return Answer{}, fmt.Errorf("idemgen: %d is not the status of an answer", status)
 	}
 	header, dropped := e.guard.policy.keep(memory, response.Header)
 	for _, name := range dropped {
@@ -62,12 +58,15 @@ func (e *endpoint) plain(w http.ResponseWriter, r *http.Request, work Work) erro
 	if response == nil {
 		response = &Response{}
 	}
-	for name, values := range response.Header {
-		w.Header()[http.CanonicalHeaderKey(name)] = values
-	}
 	status := response.Status
 	if status == 0 {
 		status = e.route.Status
+	}
+	if _, err := (Answer{Status: status}).checked(); err != nil {
+		return err
+	}
+	for name, values := range response.Header {
+		w.Header()[http.CanonicalHeaderKey(name)] = values
 	}
 	w.WriteHeader(status)
 	if bodyAllowed(status) {

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -131,6 +132,9 @@ func (e *Engine) recall(ctx context.Context, id ID, stored StoredAnswer, memory 
 	stored, err := e.open(ctx, id, stored)
 	if err != nil {
 		return Answer{}, err
+	}
+	if !isAnswerStatus(stored.Status) {
+		return Answer{}, fmt.Errorf("idemgen: the stored answer has the status %d", stored.Status)
 	}
 	header, err := appendHeader(memory, stored.Headers)
 	return Answer{stored.Status, header, stored.Body}, err

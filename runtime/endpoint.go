@@ -50,6 +50,9 @@ func newEndpoint(s *Server, guard *Guard, route Route) (e *endpoint, err error) 
 	if route.Status == 0 {
 		route.Status = http.StatusOK
 	}
+	if !isAnswerStatus(route.Status) {
+		return nil, fmt.Errorf("idemgen: route of %q: %d is not the status of an answer: from 200 to 999", guard.policy.Operation, route.Status)
+	}
 	e = &endpoint{server: s, guard: guard, route: route, wildcards: wildcards(route.Pattern)}
 	if len(e.wildcards) > 0 {
 		defer func() {

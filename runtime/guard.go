@@ -239,15 +239,16 @@ func (g *Guard) run(ctx context.Context, h *held, out *outcome, fn worker) {
 // classify gives a failed outcome its answer and says what becomes of the
 // claim.
 func (g *Guard) classify(out *outcome, info *running) {
+	answer, err := out.answer.checked()
+	if err != nil {
+		out.err = errors.Join(out.err, err)
+	}
+	out.answer = answer
 	// An answer of success beside an error would be kept as final, although
 	// nothing says that the work was done.
 	rendered := out.err != nil && out.answer.Status < 400
 	if rendered {
 		out.answer.Status, _ = statusOf(out.err)
-	}
-	if out.answer.Status == 0 {
-		// In the ledger 0 is an answer that was dropped.
-		out.answer.Status = http.StatusOK
 	}
 	out.as = FailureStore
 	if failed(out.answer.Status) {

@@ -109,9 +109,3 @@ func (p *Policy) keeps(canonical string) bool {
 	}
 	return slices.ContainsFunc(p.Replay, func(name string) bool { return strings.EqualFold(name, canonical) })
 }
-
-// silentlyDropped names headers that the server writes itself.
-func silentlyDropped(canonical string) bool {
-	lower := strings.ToLower(canonical)
-	return lower == "date" || hopByHop(lower)
-}

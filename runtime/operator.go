@@ -129,20 +129,44 @@ func (o *Operator) Release(ctx context.Context, f Fence) (bool, error) {
 
 // Complete stores an answer for a pending claim while its fence holds, so that
 // the work never runs again under its key. It is for a claim whose work is
-// known to have happened.
+// known to have happened. The answer is kept, and the key remembered, for as
+// long as the claim promised, which its row tells; Retain and Gone of terms can
+// make that longer, and never shorter. An answer that no replay could send is
+// an error.
 func (o *Operator) Complete(ctx context.Context, f Fence, answer Answer, terms Terms) (bool, error) {
-	e := &Engine{settings: o.settings}
+	ok, err := o.complete(ctx, f, answer, terms)
+	o.log(ctx, f.ID, "operator completed a claim", err, slog.Bool("held", ok), slog.Int64("generation", f.Generation), slog.Int("status", answer.Status))
+	return ok, err
+}
+
+func (o *Operator) complete(ctx context.Context, f Fence, answer Answer, terms Terms) (bool, error) {
+	answer, err := answer.checked()
+	if err != nil {
+		return false, err
+	}
+	row, found, err := o.ledger.Read(ctx, f.ID)
+	if err != nil || !found {
+		return false, err
+	}
+	promised := row.promised()
+	terms.Retain, terms.Gone = max(terms.Retain, promised.Retain), max(terms.Gone, promised.Gone)
 	body := answer.Body
 	if body == nil {
 		body = []byte{}
 	}
+	e := &Engine{settings: o.settings}
 	stored, err := e.seal(ctx, f.ID, StoredAnswer{Status: answer.Status, Headers: answer.Header.Encode(), Body: body})
-	ok := false
-	if err == nil {
-		ok, err = o.ledger.Complete(ctx, Completion{Fence: f, Terms: terms, Answer: stored})
+	if err != nil {
+		return false, err
 	}
-	o.log(ctx, f.ID, "operator completed a claim", err, slog.Bool("held", ok), slog.Int64("generation", f.Generation), slog.Int("status", answer.Status))
-	return ok, err
+	return o.ledger.Complete(ctx, Completion{Fence: f, Terms: terms, Answer: stored})
+}
+
+// promised are the terms of a pending row's claim. A lease that was ended early
+// makes the retention longer by what was left of it.
+func (r *Row) promised() Terms {
+	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+	return Terms{Retain: ms(r.ExpiresAt - r.LeaseUntil), Gone: ms(r.GoneAt - r.ExpiresAt)}
 }
 
 // Counts returns the number of rows by operation and state.

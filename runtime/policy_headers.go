@@ -95,7 +95,3 @@ func unreplayable(lower string) string { return reason(lower, unreplayableHeader
 func unkeyable(lower string) string {
 	return reason(lower, volatileHeaders, connectionHeaders, meaningfulHeaders)
 }
-
-// hopByHop reports whether a header belongs to one connection, as the server's
-// own writing of answers does.
-func hopByHop(lower string) bool { return reason(lower, connectionHeaders) != "" }

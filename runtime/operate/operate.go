@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"text/tabwriter"
-	"time"
 
 	"github.com/idemgen/idemgen/runtime"
 )
@@ -23,8 +22,9 @@ const usage = `usage:
         a key's state, age, lease, size and fence; with -answer also the stored answer
   release [-scope S] -generation N -owner HEX PRINCIPAL KEY
         delete a pending claim, so that the next request runs: for work that is known not to have happened
-  complete [-scope S] -generation N -owner HEX -status N [-type T] [-body FILE] [-retain D] PRINCIPAL KEY
-        store an answer for a pending claim, so that its work never runs again: for work that has happened
+  complete [-scope S] -generation N -owner HEX -status N [-type T] [-body FILE] [-retain D] [-gone D] PRINCIPAL KEY
+        store an answer for a pending claim, so that its work never runs again: for work that has happened. It is kept for
+        as long as the claim promised; -retain and -gone make that longer
   count
         rows by operation and state
   erase PRINCIPAL
@@ -164,7 +164,8 @@ func complete(ctx context.Context, o *runtime.Operator, args []string, stdout io
 	status := f.Int("status", 0, "")
 	contentType := f.String("type", "application/json", "")
 	file := f.String("body", "", "")
-	retain := f.Duration("retain", 24*time.Hour, "")
+	retain := f.Duration("retain", 0, "")
+	gone := f.Duration("gone", 0, "")
 	fence, err := f.fence(args)
 	if err != nil {
 		return err
@@ -179,7 +180,7 @@ func complete(ctx context.Context, o *runtime.Operator, args []string, stdout io
 		}
 		answer.Header = runtime.Header{{Name: "Content-Type", Value: *contentType}}
 	}
-	return done(stdout, "completed")(o.Complete(ctx, fence, answer, runtime.Terms{Retain: *retain}))
+	return done(stdout, "completed")(o.Complete(ctx, fence, answer, runtime.Terms{Retain: *retain, Gone: *gone}))
 }
 
 // done says that a fenced act happened, or that its fence did not hold.
