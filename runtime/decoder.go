@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"context"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Decoder fills a handler's input from a request. The first failure is kept
@@ -151,7 +153,22 @@ func (d *Decoder) Validate(v interface{ Validate() error }) {
 	if d.err != nil {
 		return
 	}
-	err := v.Validate()
+	d.invalid(v.Validate())
+}
+
+// ValidateContext is [Decoder.Validate] for rules that need a context, such as
+// a look at a database: it is the request's own, which ends when the client
+// goes away.
+func (d *Decoder) ValidateContext(v interface {
+	Validate(context.Context) error
+}) {
+	if d.err != nil {
+		return
+	}
+	d.invalid(v.Validate(d.request.http.Context()))
+}
+
+func (d *Decoder) invalid(err error) {
 	if err == nil {
 		return
 	}
@@ -179,6 +196,8 @@ func valueRefused(err error, place, name string) *Error {
 	var number *strconv.NumError
 	rule := ""
 	switch {
+	case errors.Is(err, errDuration):
+		rule = "must be a duration with a unit, such as 30s"
 	case errors.Is(err, strconv.ErrRange):
 		rule = "is out of range"
 	case errors.As(err, &number) && number.Func == "ParseBool":
@@ -300,6 +319,19 @@ func ParseFloat[T ~float32 | ~float64](s string) (T, error) {
 		err = strconv.ErrRange
 	}
 	return T(v), err
+}
+
+// errDuration says that a text is no duration.
+var errDuration = errors.New("not a duration")
+
+// ParseDuration reads what time.ParseDuration reads: a number without a unit is
+// no duration.
+func ParseDuration[T ~int64](s string) (T, error) {
+	v, err := time.ParseDuration(s)
+	if err != nil {
+		return 0, errDuration
+	}
+	return T(v), nil
 }
 
 // ParseText reads a type that unmarshals itself.

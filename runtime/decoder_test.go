@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"math"
 	"net/http"
@@ -74,7 +75,7 @@ type level int8
 type ratio float32
 
 func TestDecoderValues(t *testing.T) {
-	d := decoding("/?n=-7&u=9&f=1.5&b=true&at=2026-01-02T03:04:05Z&tag=x&tag=y&empty=", "", "")
+	d := decoding("/?n=-7&u=9&f=1.5&b=true&at=2026-01-02T03:04:05Z&tag=x&tag=y&empty=&d=1m30s", "", "")
 	if got := QueryValue(d, "n", ParseInt[level]); got != -7 {
 		t.Errorf("n is %d", got)
 	}
@@ -86,6 +87,9 @@ func TestDecoderValues(t *testing.T) {
 	}
 	if got := QueryValue(d, "b", ParseBool[bool]); !got {
 		t.Error("b is false")
+	}
+	if got := QueryValue(d, "d", ParseDuration[time.Duration]); got != 90*time.Second {
+		t.Errorf("d is %v", got)
 	}
 	if got := QueryValue(d, "at", ParseText[time.Time]); got.Unix() != 1767323045 {
 		t.Errorf("at is %v", got)
@@ -134,6 +138,8 @@ func TestDecoderValueErrors(t *testing.T) {
 		"n=x":       {func(d *Decoder) { QueryValue(d, "n", ParseFloat[float64]) }, "must be a number"},
 		"n=yes":     {func(d *Decoder) { QueryValue(d, "n", ParseBool[bool]) }, "must be true or false"},
 		"n=never":   {func(d *Decoder) { QueryValue(d, "n", ParseText[time.Time]) }, "its type refuses"},
+		"n=30":      {func(d *Decoder) { QueryValue(d, "n", ParseDuration[time.Duration]) }, "must be a duration with a unit, such as 30s"},
+		"n=99999d":  {func(d *Decoder) { QueryValue(d, "n", ParseDuration[time.Duration]) }, "must be a duration with a unit"},
 		"n=1&n=2":   {func(d *Decoder) { QueryValue(d, "n", ParseInt[int]) }, "stands there 2 times"},
 		"n=1&n=two": {func(d *Decoder) { QueryList(d, "n", ParseInt[int]) }, "must be an integer"},
 		"":          {func(d *Decoder) { HeaderValue(d, "X-Tag", ParseString[string]) }, `The header "X-Tag" stands there 2 times`},
@@ -157,6 +163,15 @@ type validated struct{ err error }
 
 func (v validated) Validate() error { return v.err }
 
+type validatedInTime struct{ err error }
+
+func (v validatedInTime) Validate(ctx context.Context) error {
+	if ctx == nil {
+		return errors.New("there is no context")
+	}
+	return v.err
+}
+
 func TestDecoderValidate(t *testing.T) {
 	for want, err := range map[int]error{
 		422: errors.New("qty must be positive"),
@@ -164,8 +179,12 @@ func TestDecoderValidate(t *testing.T) {
 	} {
 		d := decoding("/", "", "")
 		d.Validate(validated{err})
-		if status, _ := statusOf(d.Err()); status != want || !strings.Contains(d.Err().Error(), err.Error()) {
-			t.Errorf("%v became %v", err, d.Err())
+		inTime := decoding("/", "", "")
+		inTime.ValidateContext(validatedInTime{err})
+		for _, d := range []*Decoder{d, inTime} {
+			if status, _ := statusOf(d.Err()); status != want || !strings.Contains(d.Err().Error(), err.Error()) {
+				t.Errorf("%v became %v", err, d.Err())
+			}
 		}
 	}
 	d := decoding("/", "", "")
@@ -197,6 +216,7 @@ func TestResponseHeaders(t *testing.T) {
 	SetHeader(r, "X-Empty", "", FormatString[string])
 	SetHeader(r, "X-Int", level(-3), FormatInt[level])
 	SetHeader(r, "X-Uint", uint(3), FormatUint[uint])
+	SetHeader(r, "X-Took", 90*time.Second, FormatDuration[time.Duration])
 	SetHeader(r, "X-Float", ratio(0.1), FormatFloat[ratio])
 	SetHeader(r, "X-Max", math.MaxFloat64, FormatFloat[float64])
 	SetHeader(r, "X-Bool", false, FormatBool[bool])
@@ -204,7 +224,7 @@ func TestResponseHeaders(t *testing.T) {
 	SetHeaderPointer[string](r, "X-Nil", nil, FormatString[string])
 	SetHeaderList(r, "Link", []string{"<a>", "", "<b>"}, FormatString[string])
 	want := http.Header{
-		"Content-Type": {"application/json"}, "Location": {"/v1/orders/7"}, "X-Int": {"-3"}, "X-Uint": {"3"}, "X-Float": {"0.1"},
+		"Content-Type": {"application/json"}, "Location": {"/v1/orders/7"}, "X-Int": {"-3"}, "X-Uint": {"3"}, "X-Float": {"0.1"}, "X-Took": {"1m30s"},
 		"X-Max": {"1.7976931348623157e+308"}, "X-Bool": {"false"}, "X-At": {"2026-01-02T03:04:05Z"}, "Link": {"<a>", "<b>"},
 	}
 	if r.Err() != nil || string(r.Body) != `{"id":7}` || r.Status != 201 || len(r.Header) != len(want) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 	"unsafe"
 )
 
@@ -94,6 +95,9 @@ func FormatUint[T ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64](v T) (string, er
 func FormatFloat[T ~float32 | ~float64](v T) (string, error) {
 	return strconv.FormatFloat(float64(v), 'g', -1, int(unsafe.Sizeof(v))*8), nil
 }
+
+// FormatDuration writes what time.ParseDuration reads.
+func FormatDuration[T ~int64](v T) (string, error) { return time.Duration(v).String(), nil }
 
 // FormatText writes a type that marshals itself.
 func FormatText[T encoding.TextMarshaler](v T) (string, error) {

@@ -10,7 +10,7 @@ import (
 
 // decodes reports whether a request has anything to decode or validate.
 func decodes(in *spec.Input) bool {
-	return in != nil && (in.Body || in.Validate || len(in.Fields) > 0)
+	return in != nil && (in.Body || in.Validate != spec.NotValidated || len(in.Fields) > 0)
 }
 
 // encodes reports whether a result needs more than its JSON body.
@@ -45,8 +45,11 @@ func (f *file) decode(api *spec.API, e *spec.Endpoint, names endpointNames) {
 				parser := f.qual(runtimePackage, "Parse"+kinds[field.Kind]).Types(f.typeOf(field.Elem))
 				g.Id(in).Dot(field.Selector).Op("=").Add(reader).Call(jen.Id(d), jen.Lit(field.Name), parser)
 			}
-			if e.In.Validate {
+			switch e.In.Validate {
+			case spec.Validated:
 				g.Id(d).Dot("Validate").Call(address)
+			case spec.ValidatedInTime:
+				g.Id(d).Dot("ValidateContext").Call(address)
 			}
 			g.Return(jen.Id(in), jen.Id(d).Dot("Err").Call())
 		})
@@ -105,5 +108,5 @@ var (
 	places     = map[spec.Place]string{spec.Path: "Path", spec.Query: "Query", spec.Header: "Header"}
 	readForms  = map[spec.Form]string{spec.Single: "Value", spec.Pointer: "Pointer", spec.List: "List"}
 	writeForms = map[spec.Form]string{spec.Single: "", spec.Pointer: "Pointer", spec.List: "List"}
-	kinds      = map[spec.Kind]string{spec.String: "String", spec.Bool: "Bool", spec.Int: "Int", spec.Uint: "Uint", spec.Float: "Float", spec.Text: "Text"}
+	kinds      = map[spec.Kind]string{spec.String: "String", spec.Bool: "Bool", spec.Int: "Int", spec.Uint: "Uint", spec.Float: "Float", spec.Duration: "Duration", spec.Text: "Text"}
 )

@@ -43,7 +43,7 @@ func dumpEndpoint(b *strings.Builder, e *spec.Endpoint) {
 		fmt.Fprintf(b, "\t\tdoc %q\n", e.Doc)
 	}
 	if in := e.In; in != nil {
-		fmt.Fprintf(b, "\t\tin %s pointer=%t body=%t validate=%t\n", types.TypeString(in.Type, nil), in.Pointer, in.Body, in.Validate)
+		fmt.Fprintf(b, "\t\tin %s pointer=%t body=%t validate=%s\n", types.TypeString(in.Type, nil), in.Pointer, in.Body, []string{"false", "true", "context"}[in.Validate])
 		dumpFields(b, in.Fields)
 	}
 	if out := e.Out; out != nil {
@@ -61,7 +61,7 @@ func dumpEndpoint(b *strings.Builder, e *spec.Endpoint) {
 
 func dumpFields(b *strings.Builder, fields []spec.Field) {
 	forms := []string{"single", "pointer", "list"}
-	kinds := []string{"string", "bool", "int", "uint", "float", "text"}
+	kinds := []string{"string", "bool", "int", "uint", "float", "duration", "text"}
 	for _, f := range fields {
 		fmt.Fprintf(b, "\t\t\t%s %s:%q %s %s %s\n", f.Selector, f.Place, f.Name, forms[f.Form], types.TypeString(f.Elem, nil), kinds[f.Kind])
 	}

@@ -68,7 +68,7 @@ func (r *reader) report(pos token.Position, code spec.Code, format string, args 
 func (r *reader) read() *spec.Draft {
 	draft := &spec.Draft{
 		Package: &spec.Package{Name: r.pkg.Name, Path: r.pkg.PkgPath, Dir: r.pkg.Dir, Types: r.pkg.Types},
-		Locate:  r.locate,
+		Locate:  r.locate, Declared: r.declared,
 	}
 	if r.pkg.Module != nil {
 		draft.Module = r.pkg.Module.Dir
@@ -109,6 +109,27 @@ func (r *reader) locate(obj types.Object) token.Position {
 		return token.Position{}
 	}
 	return r.at.at(obj.Pos())
+}
+
+// declared is spec.Draft's Declared.
+func (r *reader) declared(obj *types.TypeName) types.Type {
+	if obj.Pkg() != r.pkg.Types {
+		return nil
+	}
+	for _, file := range r.pkg.Syntax {
+		for _, decl := range file.Decls {
+			group, ok := decl.(*ast.GenDecl)
+			if !ok || group.Tok != token.TYPE {
+				continue
+			}
+			for _, s := range group.Specs {
+				if t := s.(*ast.TypeSpec); r.pkg.TypesInfo.Defs[t.Name] == obj {
+					return r.pkg.TypesInfo.TypeOf(t.Type)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // excluded names a file of the package's folder that has directives, but which

@@ -63,6 +63,7 @@ const (
 	CodeUnseen      Code = "IDEM053"
 	CodeNotReplayed Code = "IDEM054"
 	CodeJSON        Code = "IDEM055"
+	CodeValidate    Code = "IDEM056"
 )
 
 // Policies and ledgers.
@@ -135,6 +136,7 @@ func Rules() []Rule {
 		{CodeUnseen, "A header that the handler sees is in the fingerprint's allowlist."},
 		{CodeNotReplayed, "A header that the handler sets is in the replay list."},
 		{CodeJSON, "What goes into or comes out of a JSON body has types that encoding/json takes."},
+		{CodeValidate, "What is named Validate on a request is Validate() error or Validate(context.Context) error, and can be called."},
 		{CodePolicy, "The values of a policy are in range and agree with each other."},
 		{CodeLedger, "A ledger's engine, driver, folder and table fit together."},
 		{CodeShared, "Interfaces that share a ledger folder say the same about it."},

@@ -15,6 +15,9 @@ type Draft struct {
 	// Locate returns where an object is declared; the zero position for
 	// objects of other packages, whose source the user may not own.
 	Locate func(types.Object) token.Position
+	// Declared returns the type in the declaration of a defined type of the
+	// package, which is more than its underlying one; nil for other types.
+	Declared func(*types.TypeName) types.Type
 }
 
 // DraftInterface is an interface with directives.

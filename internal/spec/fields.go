@@ -16,7 +16,12 @@ import (
 type fieldReader struct {
 	pkg    *types.Package
 	locate func(types.Object) token.Position
-	method string
+	// declared is that of the draft.
+	declared func(*types.TypeName) types.Type
+	// elsewhere reports whether a type is a result, for a request, or a
+	// request, for a result, of a method of the interface.
+	elsewhere func(types.Type) bool
+	method    string
 	// root is the struct's type, and pos where the method names it: the place
 	// of problems with fields of other packages.
 	root   types.Type
@@ -42,6 +47,7 @@ func (r *fieldReader) report(field *types.Var, code Code, format string, args ..
 func (r *fieldReader) read() {
 	s, _ := structOf(r.root)
 	r.walk(s, nil)
+	r.strayTags()
 }
 
 func (r *fieldReader) walk(s *types.Struct, path []*types.Var) {
@@ -160,6 +166,9 @@ func (r *fieldReader) add(field *types.Var, path []*types.Var, place Place, name
 	}
 	elem, form := formOf(field.Type(), r.output)
 	kind, ok := kindOf(elem, r.output)
+	if kind == Int && isDuration(elem, r.declared) {
+		kind = Duration
+	}
 	switch {
 	case !ok:
 		r.report(field, CodeFieldType, "%s", unsupported(field.Type(), elem, place, r.pkg, r.output))

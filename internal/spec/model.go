@@ -85,8 +85,8 @@ type Input struct {
 	Type     types.Type // the struct type, without the pointer
 	Pointer  bool       // the parameter is a pointer to it
 	Body     bool       // it has fields that the JSON body fills
-	Validate bool       // it has Validate() error
-	Fields   []Field    // the fields that path, query and headers fill
+	Validate Validation
+	Fields   []Field // the fields that path, query and headers fill
 }
 
 // Output is the result of a typed method.
@@ -134,5 +134,6 @@ const (
 	Int
 	Uint
 	Float
-	Text // encoding.TextUnmarshaler and encoding.TextMarshaler
+	Duration // the form of time.ParseDuration
+	Text     // encoding.TextUnmarshaler and encoding.TextMarshaler
 )

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"go/types"
 	"net/http"
 	"slices"
 	"strings"
@@ -43,11 +44,12 @@ func (e *endpointBuilder) input() {
 	var filled []Field
 	if in := e.signature.in; in != nil {
 		root, pointer := dereference(in)
-		reader := fieldReader{pkg: e.draft.Package.Types, locate: e.draft.Locate, method: e.method.Name, root: root, pos: e.signature.inPos}
+		reader := fieldReader{pkg: e.draft.Package.Types, locate: e.draft.Locate, declared: e.draft.Declared, method: e.method.Name, root: root, pos: e.signature.inPos, elsewhere: e.isResult}
 		reader.read()
 		filled = reader.fields
 		e.problems = append(e.problems, reader.problems...)
-		e.endpoint.In = &Input{Type: root, Pointer: pointer, Body: hasBody(root), Validate: implements(root, validator), Fields: filled}
+		e.endpoint.In = &Input{Type: root, Pointer: pointer, Body: hasBody(root), Validate: e.validation(root), Fields: filled}
+		e.fillable(reader)
 		e.seenHeaders(reader)
 		if !e.pathFields(reader, names) || len(reader.problems) > 0 {
 			return // a wildcard may only seem to have no field
@@ -59,6 +61,24 @@ func (e *endpointBuilder) input() {
 			e.report(e.args.Endpoint.Pattern.Pos, CodeWildcard, nil, "idem:endpoint: wildcard {%s} has no field: give the request of %s one with the tag `path:\"%s\"`", name, e.method.Name, name)
 		}
 	}
+}
+
+// fillable checks that JSON can fill what is left to the body.
+func (e *endpointBuilder) fillable(reader fieldReader) {
+	text := typeText(reader.root, reader.pkg)
+	found := unfillable(reader.root)
+	if s, _ := structOf(reader.root); found == nil && len(reader.fields) == 0 && !readsItself(reader.root) && opaque(s) {
+		e.report(e.signature.inPos, CodeJSON, nil, "%s: nothing fills the request %s: it has only fields that are not exported, and no method that reads JSON", e.method.Name, text)
+		return
+	}
+	if found == nil {
+		return
+	}
+	pos := e.draft.Locate(found.field)
+	if !pos.IsValid() {
+		pos = e.signature.inPos
+	}
+	e.report(pos, CodeJSON, nil, "%s: no JSON fills %s of the request %s: it %s (json:\"-\" leaves it out)", e.method.Name, found.way, text, found.why)
 }
 
 // pathFields checks that each path field has its wildcard.
@@ -119,12 +139,14 @@ func (e *endpointBuilder) output() {
 		return
 	}
 	root, pointer := dereference(out)
-	reader := fieldReader{pkg: e.draft.Package.Types, locate: e.draft.Locate, method: e.method.Name, root: root, pos: e.signature.outPos, output: true}
+	reader := fieldReader{pkg: e.draft.Package.Types, locate: e.draft.Locate, declared: e.draft.Declared, method: e.method.Name, root: root, pos: e.signature.outPos, output: true, elsewhere: e.isRequest}
 	reader.read()
 	e.problems = append(e.problems, reader.problems...)
 	e.endpoint.Out = &Output{Type: root, Pointer: pointer, Headers: reader.fields}
 	if way, part := unwritable(root); part != nil {
 		e.report(e.signature.outPos, CodeJSON, nil, "%s: encoding/json cannot write %s of the result %s, it is %s: tag it json:\"-\"", e.method.Name, way, typeText(root, reader.pkg), typeText(part, reader.pkg))
+	} else {
+		e.written(reader)
 	}
 	if broken("response.Replay", e.of, e.args) {
 		return
@@ -136,6 +158,46 @@ func (e *endpointBuilder) output() {
 		e.report(field.Pos, CodeNotReplayed, &Other{e.args.at["endpoint"], "the endpoint is"}, "field %s of %s: %s",
 			field.Selector, typeText(root, reader.pkg), e.notReplayed(field.Name))
 	}
+}
+
+// written checks that JSON says something of a result.
+func (e *endpointBuilder) written(reader fieldReader) {
+	text := typeText(reader.root, reader.pkg)
+	found := unsaid(reader.root)
+	if s, _ := structOf(reader.root); found == nil && len(reader.fields) == 0 && !writesItself(reader.root) && opaque(s) {
+		e.report(e.signature.outPos, CodeJSON, nil, "%s: JSON writes nothing of the result %s: it has only fields that are not exported, and no method that writes JSON", e.method.Name, text)
+		return
+	}
+	if found == nil {
+		return
+	}
+	pos := e.draft.Locate(found.field)
+	if !pos.IsValid() {
+		pos = e.signature.outPos
+	}
+	e.report(pos, CodeJSON, nil, "%s: JSON writes nothing of %s of the result %s: it %s (json:\"-\" leaves it out)", e.method.Name, found.way, text, found.why)
+}
+
+// isRequest and isResult report whether a type is one of the interface's.
+func (e *endpointBuilder) isRequest(t types.Type) bool {
+	return e.mentioned(t, (*types.Signature).Params)
+}
+func (e *endpointBuilder) isResult(t types.Type) bool {
+	return e.mentioned(t, (*types.Signature).Results)
+}
+
+func (e *endpointBuilder) mentioned(t types.Type, list func(*types.Signature) *types.Tuple) bool {
+	for _, method := range e.in.Methods {
+		if method.Signature == nil {
+			continue
+		}
+		for v := range list(method.Signature).Variables() {
+			if elem, _ := dereference(v.Type()); types.Identical(elem, t) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // notReplayed says what to do about a header that is not in the replay list.

@@ -179,6 +179,8 @@ func (r *signatureReader) transaction(t types.Type, must bool, pos token.Positio
 func (r *signatureReader) structReason(t types.Type) string {
 	elem, _ := dereference(t)
 	switch {
+	case handleOf(t) != "" && !isNamed(elem, "net/http", "Request") && !isNamed(elem, "net/http", "Response"):
+		return "is " + handleOf(t) + ", which stands in no request and no answer; " + shapes
 	case isNamed(elem, "net/http", "Request"), isNamed(elem, "net/http", "Response"):
 		return "belongs to the standard shape; " + shapes
 	case isError(t):

@@ -54,6 +54,8 @@ func transactionOf(t types.Type, text string) (*Transaction, string) {
 		return nil, text + " is not a transaction that the ledger can give: use *sql.Tx"
 	case isOfPGX(elem):
 		return nil, text + " is not a transaction that the ledger can give: use pgx.Tx of " + pgxPath
+	case !pointer && isQueries(elem):
+		return nil, text + " is not bound to a transaction: use *" + text
 	case pointer && isNamedQueries(elem):
 		kind, reason := boundTo(t)
 		if reason != "" {

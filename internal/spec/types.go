@@ -111,7 +111,6 @@ var (
 	errorType = types.Universe.Lookup("error").Type()
 	bytesType = types.NewSlice(types.Typ[types.Byte])
 
-	validator       = methodInterface("Validate", nil, []types.Type{errorType})
 	textUnmarshaler = methodInterface("UnmarshalText", []types.Type{bytesType}, []types.Type{errorType})
 	textMarshaler   = methodInterface("MarshalText", nil, []types.Type{bytesType, errorType})
 	jsonUnmarshaler = methodInterface("UnmarshalJSON", []types.Type{bytesType}, []types.Type{errorType})
@@ -162,4 +161,21 @@ func mayImport(importer, imported string) bool {
 	}
 	root := imported[:i-1]
 	return importer == root || strings.HasPrefix(importer, root+"/")
+}
+
+// isDuration reports whether t is time.Duration, or declared as one.
+func isDuration(t types.Type, declared func(*types.TypeName) types.Type) bool {
+	for range 100 { // a declaration that leads back to itself does not compile
+		named, ok := types.Unalias(t).(*types.Named)
+		switch {
+		case !ok || declared == nil:
+			return false
+		case isNamed(t, "time", "Duration"):
+			return true
+		}
+		if t = declared(named.Obj()); t == nil {
+			return false
+		}
+	}
+	return false
 }
