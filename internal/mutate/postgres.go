@@ -10,6 +10,9 @@ func postgresTest(group string) test {
 	return test{module: "internal/e2e", pkg: "./postgres", name: "TestConformance/Defaults/pgx/" + group}
 }
 
+// partitionsTest is a table in partitions.
+var partitionsTest = test{module: "internal/e2e", pkg: "./postgres", name: "TestPartitionsKeepTheirRows/pgx"}
+
 // postgresMutations break one condition at a time, as those of SQLite.
 var postgresMutations = []mutation{
 	{
@@ -132,9 +135,23 @@ var postgresMutations = []mutation{
 		test: postgresTest("Begin"),
 	},
 	{
+		what: "Erase takes rows of other partitions",
+		file: postgresFile,
+		old:  "\n  AND (k.tableoid, k.ctid) IN (SELECT due.part, due.place FROM due)",
+		new:  "",
+		test: partitionsTest,
+	},
+	{
+		what: "a sweep takes rows of other partitions",
+		file: postgresFile,
+		old:  "    AND (k.tableoid, k.ctid) IN (SELECT due.part, due.place FROM due WHERE due.gone_at <= (SELECT env.now FROM env))",
+		new:  "    AND k.ctid IN (SELECT due.place FROM due WHERE due.gone_at <= (SELECT env.now FROM env))",
+		test: partitionsTest,
+	},
+	{
 		what: "Erase deletes claims that run",
 		file: postgresFile,
-		old:  "      AND (mine.status = 'completed' OR mine.lease_until <= env.now)\n",
+		old:  "    AND (mine.status = 'completed' OR mine.lease_until <= env.now)\n",
 		new:  "",
 		test: postgresTest("Operator"),
 	},
@@ -197,8 +214,8 @@ var postgresMutations = []mutation{
 	{
 		what: "a sweep deletes keys that must be remembered",
 		file: postgresFile,
-		old:  "WHERE due.gone_at > (SELECT env.now FROM env)))\n  RETURNING 1\n), deleted AS (\n  DELETE FROM idempotency_keys AS k\n  WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due WHERE due.gone_at <= (SELECT env.now FROM env)))",
-		new:  "WHERE due.gone_at < 0))\n  RETURNING 1\n), deleted AS (\n  DELETE FROM idempotency_keys AS k\n  WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due WHERE due.gone_at >= 0))",
+		old:  "WHERE due.gone_at > (SELECT env.now FROM env))\n  RETURNING 1\n), deleted AS (\n  DELETE FROM idempotency_keys AS k\n  WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due))\n    AND (k.tableoid, k.ctid) IN (SELECT due.part, due.place FROM due WHERE due.gone_at <= (SELECT env.now FROM env))",
+		new:  "WHERE due.gone_at < 0)\n  RETURNING 1\n), deleted AS (\n  DELETE FROM idempotency_keys AS k\n  WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due))\n    AND (k.tableoid, k.ctid) IN (SELECT due.part, due.place FROM due WHERE due.gone_at >= 0)",
 		test: postgresTest("Sweep"),
 	},
 	{

@@ -30,12 +30,16 @@ type MySQLStatements interface {
 	Lock(context.Context, DBTX, FenceParams) (int64, error)
 	Release(context.Context, DBTX, FenceParams) (int64, error)
 	EndLease(context.Context, DBTX, FenceParams) (int64, error)
+	// Confirm writes to a completed row.
+	Confirm(context.Context, DBTX, FenceParams) (int64, error)
 	SweepDue(context.Context, DBTX) (int64, error)
 	SweepDrop(context.Context, DBTX, SweepParams) (int64, error)
 	SweepDelete(context.Context, DBTX, SweepParams) (int64, error)
 	Counts(context.Context, DBTX) ([]CountsRow, error)
 	Erase(context.Context, DBTX, EraseParams) (int64, error)
 	SchemaVersion(context.Context, DBTX) (int64, error)
+	// Table is the name of the ledger's table, behind its database's where it has one.
+	Table() string
 	// Schema creates what is missing, one statement per element.
 	Schema() []string
 }

@@ -65,7 +65,7 @@ func (l *Core[DB]) Insert(ctx context.Context, c runtime.Claim) (runtime.Claimed
 	if s, ok := l.Statements.(firsts[DB]); ok {
 		w.first = run(s.InsertFirst)
 	}
-	if err := l.write(ctx, "insert", w); err != nil {
+	if err := l.write(ctx, insertStatement, w); err != nil {
 		return runtime.Claimed{}, false, err
 	}
 	if w.Rows > 0 {
@@ -150,7 +150,7 @@ func (r *ReadRow) row() (runtime.Row, error) {
 
 // TakeOver implements [runtime.Ledger].
 func (l *Core[DB]) TakeOver(ctx context.Context, seen runtime.Fence, c runtime.Claim) (runtime.Claimed, bool, error) {
-	return l.retake(ctx, "take over", c, func(ctx context.Context) (Claimed, error) {
+	return l.retake(ctx, takeOverStatement, c, func(ctx context.Context) (Claimed, error) {
 		return l.Statements.TakeOver(ctx, l.Writer, TakeOverParams{
 			Owner:   c.Owner[:],
 			LeaseMs: c.Lease.Milliseconds(), RetainMs: c.Retain.Milliseconds(), GoneMs: c.Gone.Milliseconds(),
@@ -162,7 +162,7 @@ func (l *Core[DB]) TakeOver(ctx context.Context, seen runtime.Fence, c runtime.C
 
 // Reuse implements [runtime.Ledger].
 func (l *Core[DB]) Reuse(ctx context.Context, seen runtime.Fence, c runtime.Claim) (runtime.Claimed, bool, error) {
-	return l.retake(ctx, "reuse", c, func(ctx context.Context) (Claimed, error) {
+	return l.retake(ctx, reuseStatement, c, func(ctx context.Context) (Claimed, error) {
 		return l.Statements.Reuse(ctx, l.Writer, ReuseParams{
 			Operation: c.Operation, Policy: c.Policy, Fingerprint: c.Fingerprint[:], Owner: c.Owner[:],
 			LeaseMs: c.Lease.Milliseconds(), RetainMs: c.Retain.Milliseconds(), GoneMs: c.Gone.Milliseconds(),

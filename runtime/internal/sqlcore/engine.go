@@ -21,6 +21,9 @@ type Engine struct {
 	// NoWait says that statements never wait for a row's lock, but fail as
 	// Locked at once, so that waiting means to send them again.
 	NoWait bool
+	// LockWait is for how long statements that claim, and fail as Locked soon, are
+	// sent again.
+	LockWait time.Duration
 	// OpenTx are settings that a handler's transaction makes for itself when
 	// it is opened with a lease: statements that end with "; ". Nil makes none.
 	OpenTx func(lease time.Duration) string

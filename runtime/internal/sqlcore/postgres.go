@@ -8,7 +8,7 @@ import (
 )
 
 // Postgres is PostgreSQL through any driver whose errors tell their SQLSTATE.
-var Postgres = Engine{Class: postgresClass, OpenTx: idleLimit, Once: true, Aborted: postgresAborted}
+var Postgres = Engine{Class: postgresClass, OpenTx: idleLimit, Once: true, Aborted: postgresAborted, LockWait: time.Second}
 
 // postgresAborted knows serialization failures and deadlocks, which leave
 // nothing of a transaction.

@@ -23,9 +23,11 @@ func (l *Core[DB]) Retry(ctx context.Context, name string, statement func(ctx co
 
 // retry is Retry under a limit that ctx has already.
 func (l *Core[DB]) retry(ctx context.Context, name string, statement func(ctx context.Context, attempt int) error) error {
+	start := time.Now()
 	for attempt := 1; ; attempt++ {
 		err := statement(ctx, attempt)
-		if err == nil || !l.Engine.Passing(err) || ctx.Err() != nil || attempt == maxAttempts {
+		again := err != nil && (l.Engine.Passing(err) || l.waits(name, err) && time.Since(start) < l.Engine.LockWait)
+		if !again || ctx.Err() != nil || attempt == maxAttempts {
 			return l.Engine.Classify(err)
 		}
 		l.notify(ctx, name, err)
@@ -37,6 +39,19 @@ func (l *Core[DB]) retry(ctx context.Context, name string, statement func(ctx co
 		}
 	}
 }
+
+// waits reports whether a statement of a request met somebody else's lock. It
+// waits for it here, without a connection, because others need that meanwhile.
+func (l *Core[DB]) waits(name string, err error) bool {
+	return (name == insertStatement || name == takeOverStatement || name == reuseStatement) && l.Engine.class(err) == Locked
+}
+
+// The statements that meet rows of others.
+const (
+	insertStatement   = "insert"
+	takeOverStatement = "take over"
+	reuseStatement    = "reuse"
+)
 
 func (l *Core[DB]) notify(ctx context.Context, name string, err error) {
 	l.mu.Lock()

@@ -17,12 +17,16 @@ type Statements[DB any] interface {
 	Lock(context.Context, DB, FenceParams) (int64, error)
 	Release(context.Context, DB, FenceParams) (int64, error)
 	EndLease(context.Context, DB, FenceParams) (int64, error)
+	// Confirm writes to a completed row.
+	Confirm(context.Context, DB, FenceParams) (int64, error)
 	SweepDue(context.Context, DB) (int64, error)
 	SweepDrop(context.Context, DB, SweepParams) (int64, error)
 	SweepDelete(context.Context, DB, SweepParams) (int64, error)
 	Counts(context.Context, DB) ([]CountsRow, error)
 	Erase(context.Context, DB, EraseParams) (int64, error)
 	SchemaVersion(context.Context, DB) (int64, error)
+	// Table is the name of the ledger's table, behind its schema's where it has one.
+	Table() string
 	// Schema creates what is missing, one statement per element.
 	Schema() []string
 }

@@ -33,6 +33,8 @@ func Open(ctx context.Context, db *sql.DB, opts ...sqlledger.Option) (*sqlledger
 // are conversions: they do not compile when the two drift apart.
 type statements struct{ q *Queries }
 
+func (s statements) Table() string { return "idempotency_keys" }
+
 func (s statements) Schema() []string { return sqlledger.SplitSchema(Schema) }
 
 func (s statements) Insert(ctx context.Context, db sqlledger.DBTX, p sqlledger.InsertParams) (sqlledger.Claimed, error) {
@@ -77,6 +79,10 @@ func (s statements) Release(ctx context.Context, db sqlledger.DBTX, p sqlledger.
 
 func (s statements) EndLease(ctx context.Context, db sqlledger.DBTX, p sqlledger.FenceParams) (int64, error) {
 	return s.q.EndLease(ctx, db, EndLeaseParams(p))
+}
+
+func (s statements) Confirm(ctx context.Context, db sqlledger.DBTX, p sqlledger.FenceParams) (int64, error) {
+	return s.q.Confirm(ctx, db, ConfirmParams(p))
 }
 
 func (s statements) SweepDue(ctx context.Context, db sqlledger.DBTX) (int64, error) {

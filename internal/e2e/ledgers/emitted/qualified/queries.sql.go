@@ -58,6 +58,37 @@ func (q *Queries) Complete(ctx context.Context, db DBTX, arg CompleteParams) (in
 	return result.RowsAffected()
 }
 
+const confirm = `-- name: Confirm :execrows
+UPDATE main.keys SET
+  status = status
+WHERE principal = ?1 AND scope = ?2 AND key = ?3
+  AND generation = ?4 AND owner = ?5 AND status = 'completed'
+`
+
+type ConfirmParams struct {
+	Principal  string
+	Scope      string
+	Key        string
+	Generation int64
+	Owner      []byte
+}
+
+// Writes to a row that its owner has completed, and changes nothing of it: when
+// this write is durable, so is every one that came before it.
+func (q *Queries) Confirm(ctx context.Context, db DBTX, arg ConfirmParams) (int64, error) {
+	result, err := db.ExecContext(ctx, confirm,
+		arg.Principal,
+		arg.Scope,
+		arg.Key,
+		arg.Generation,
+		arg.Owner,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 const counts = `-- name: Counts :many
 SELECT
   operation,

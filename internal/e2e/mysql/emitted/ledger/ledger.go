@@ -50,6 +50,8 @@ func errorNumber(err error) uint16 {
 // here, so that the driver sends it as it is.
 type statements struct{ q *Queries }
 
+func (s statements) Table() string { return "idempotency_keys" }
+
 func (s statements) Schema() []string { return sqlledger.SplitSchema(Schema) }
 
 func (s statements) Insert(ctx context.Context, db sqlledger.DBTX, p sqlledger.InsertParams) (int64, error) {
@@ -126,6 +128,10 @@ func (s statements) Release(ctx context.Context, db sqlledger.DBTX, p sqlledger.
 
 func (s statements) EndLease(ctx context.Context, db sqlledger.DBTX, p sqlledger.FenceParams) (int64, error) {
 	return s.q.EndLease(ctx, db, fence(p))
+}
+
+func (s statements) Confirm(ctx context.Context, db sqlledger.DBTX, p sqlledger.FenceParams) (int64, error) {
+	return s.q.Confirm(ctx, db, ConfirmParams(fence(p)))
 }
 
 func fence(p sqlledger.FenceParams) EndLeaseParams {

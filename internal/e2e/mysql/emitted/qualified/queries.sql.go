@@ -62,6 +62,40 @@ func (q *Queries) Complete(ctx context.Context, db DBTX, arg CompleteParams) (in
 	return result.RowsAffected()
 }
 
+const confirm = `-- name: Confirm :execrows
+UPDATE shop_keys.keys AS k
+SET
+  k.sweep_at = k.sweep_at + 1
+WHERE k.principal = ? AND k.scope = ? AND k.` + "`" + `key` + "`" + ` = ?
+  AND k.generation = ? AND k.owner = ? AND k.status = 'completed'
+`
+
+type ConfirmParams struct {
+	Principal  []byte
+	Scope      []byte
+	K          []byte
+	Generation int64
+	Owner      []byte
+}
+
+// Writes to a row that its owner has completed. A row can be seen before its
+// commit is durable: when the commit of this write is acknowledged, so is every
+// one that came before it. A write that changes nothing would have no commit, so
+// that the row is swept a millisecond later.
+func (q *Queries) Confirm(ctx context.Context, db DBTX, arg ConfirmParams) (int64, error) {
+	result, err := db.ExecContext(ctx, confirm,
+		arg.Principal,
+		arg.Scope,
+		arg.K,
+		arg.Generation,
+		arg.Owner,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 const counts = `-- name: Counts :many
 SELECT
   operation,

@@ -34,6 +34,8 @@ func Open(ctx context.Context, pool *pgxpool.Pool, opts ...pgxledger.Option) (*p
 // callers choose is kept as bytes here.
 type statements struct{ q *Queries }
 
+func (s statements) Table() string { return "idempotency_keys" }
+
 func (s statements) Schema() []string { return pgxledger.SplitSchema(Schema) }
 
 func (s statements) Insert(ctx context.Context, db pgxledger.DBTX, p pgxledger.InsertParams) (pgxledger.Claimed, error) {
@@ -141,6 +143,10 @@ func (s statements) Release(ctx context.Context, db pgxledger.DBTX, p pgxledger.
 
 func (s statements) EndLease(ctx context.Context, db pgxledger.DBTX, p pgxledger.FenceParams) (int64, error) {
 	return s.q.EndLease(ctx, db, EndLeaseParams(fence(p)))
+}
+
+func (s statements) Confirm(ctx context.Context, db pgxledger.DBTX, p pgxledger.FenceParams) (int64, error) {
+	return s.q.Confirm(ctx, db, ConfirmParams(fence(p)))
 }
 
 func fence(p pgxledger.FenceParams) ReleaseParams {

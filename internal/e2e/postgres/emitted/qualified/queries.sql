@@ -3,7 +3,10 @@
 -- materialized and read before any row is locked. So there is no session state,
 -- which a pooler would lose or hand on, and no further round trip. The same CTE
 -- reads the clock: once, so that the times of a row agree. A batch does both in
--- a statement of its own, Together.
+-- a statement of its own, Together. Statements with which a request takes a row
+-- from another wait for milliseconds at most, because they keep a connection from
+-- others as long: the ledger sends them again. An owner waits for its own row for
+-- a second.
 
 -- name: Insert :one
 -- Claims a key that no row holds. A row that holds it, in whatever state, makes
@@ -14,7 +17,7 @@
 -- answer was lost: it gets the lease of this send. Another owner's row does not
 -- match there, so it is not locked.
 WITH env AS MATERIALIZED (
-  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '10ms', true) AS lock_limit
 ), inserted AS (
   INSERT INTO shop_keys.keys AS k (
     principal, scope, key, operation, policy, fingerprint, status, generation, owner,
@@ -53,7 +56,7 @@ SELECT own.generation, own.claimed_at, own.lease_until FROM own;
 -- name: InsertFirst :one
 -- Insert for a claim that was not sent before, so that no row can be its own.
 WITH env AS MATERIALIZED (
-  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '10ms', true) AS lock_limit
 )
 INSERT INTO shop_keys.keys AS k (
   principal, scope, key, operation, policy, fingerprint, status, generation, owner,
@@ -132,11 +135,13 @@ WHERE k.principal = sqlc.arg(principal)::bytea AND k.scope = sqlc.arg(scope)::by
 -- sweep, and a row that was released and claimed anew meanwhile must not be
 -- taken. The row keeps its operation, policy and fingerprint: a takeover is bound
 -- to the same request. claimed_at grows strictly even if the clock was set back,
--- because it is the fencing number. After a wait for the row's lock PostgreSQL
--- tests the conditions again, on the row as it is then. A half-done row is not
+-- because it is the fencing number. Who has the row's lock is a handler at work
+-- more often than not: it is hardly waited for, because a request that waits keeps
+-- a connection from others. After a wait PostgreSQL tests the conditions again, on
+-- the row as it is then. A half-done row is not
 -- taken: who does not know how to go on from its recovery point would start over.
 WITH env AS MATERIALIZED (
-  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1ms', true) AS lock_limit
 )
 UPDATE shop_keys.keys AS k SET
   generation = k.generation + 1,
@@ -161,7 +166,7 @@ RETURNING k.generation, k.claimed_at, k.lease_until;
 -- is over and no lease is alive; past gone_at means that the key need not be
 -- remembered either. A half-done row never expires.
 WITH env AS MATERIALIZED (
-  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '10ms', true) AS lock_limit
 )
 UPDATE shop_keys.keys AS k SET
   operation = sqlc.arg(operation)::text,
@@ -389,6 +394,21 @@ WHERE env.lock_limit IS NOT NULL
   AND k.principal = sqlc.arg(principal)::bytea AND k.scope = sqlc.arg(scope)::bytea AND k.key = sqlc.arg(key)::bytea
   AND k.generation = sqlc.arg(generation)::bigint AND k.owner = sqlc.arg(owner)::bytea AND k.status = 'pending';
 
+-- name: Confirm :execrows
+-- Writes to a row that its owner has completed, and changes nothing of it. A row
+-- can be seen before its commit is durable, where that commit was given up while
+-- it waited for a standby: when the commit of this write is acknowledged, so is
+-- every one that came before it.
+WITH env AS MATERIALIZED (
+  SELECT set_config('lock_timeout', '1s', true) AS lock_limit
+)
+UPDATE shop_keys.keys AS k SET
+  status = k.status
+FROM env
+WHERE env.lock_limit IS NOT NULL
+  AND k.principal = sqlc.arg(principal)::bytea AND k.scope = sqlc.arg(scope)::bytea AND k.key = sqlc.arg(key)::bytea
+  AND k.generation = sqlc.arg(generation)::bigint AND k.owner = sqlc.arg(owner)::bytea AND k.status = 'completed';
+
 -- name: Sweep :one
 -- Drops the answers of expired rows whose key is still remembered, and puts them
 -- off until they are gone; deletes expired rows that need not be remembered. Both
@@ -396,12 +416,13 @@ WHERE env.lock_limit IS NOT NULL
 -- read in the order of the index of sweep_at and locked on the way, past rows
 -- that somebody holds; the conditions are tested on the row as it is once locked.
 -- The locked rows are then found by their place, which the lock keeps: no plan
--- for that reads the rest of the table. Half-done rows are left alone, however old
+-- for that reads the rest of the table. A place is one of a partition: without the
+-- partition's number, other rows would be meant, too. Half-done rows are left alone, however old
 -- they are.
 WITH env AS MATERIALIZED (
   SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now
 ), due AS MATERIALIZED (
-  SELECT d.ctid::tid AS place, d.gone_at FROM shop_keys.keys AS d
+  SELECT d.ctid::tid AS place, d.tableoid::oid AS part, d.gone_at FROM shop_keys.keys AS d
   WHERE d.sweep_at <= (SELECT env.now FROM env)
     AND d.expires_at <= (SELECT env.now FROM env)
     AND (d.status = 'completed' OR d.lease_until <= (SELECT env.now FROM env))
@@ -414,11 +435,13 @@ WITH env AS MATERIALIZED (
     response_headers = '',
     response_body = '',
     sweep_at = k.gone_at
-  WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due WHERE due.gone_at > (SELECT env.now FROM env)))
+  WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due))
+    AND (k.tableoid, k.ctid) IN (SELECT due.part, due.place FROM due WHERE due.gone_at > (SELECT env.now FROM env))
   RETURNING 1
 ), deleted AS (
   DELETE FROM shop_keys.keys AS k
-  WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due WHERE due.gone_at <= (SELECT env.now FROM env)))
+  WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due))
+    AND (k.tableoid, k.ctid) IN (SELECT due.part, due.place FROM due WHERE due.gone_at <= (SELECT env.now FROM env))
   RETURNING 1
 )
 SELECT ((SELECT count(*) FROM dropped) + (SELECT count(*) FROM deleted))::bigint AS changed;
@@ -449,17 +472,18 @@ ORDER BY 1, 2;
 -- behind unsaid. Half-done rows stay, too.
 WITH env AS MATERIALIZED (
   SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+), due AS MATERIALIZED (
+  SELECT mine.ctid::tid AS place, mine.tableoid::oid AS part FROM shop_keys.keys AS mine, env
+  WHERE env.lock_limit IS NOT NULL
+    AND mine.principal = sqlc.arg(principal)::bytea
+    AND (mine.status = 'completed' OR mine.lease_until <= env.now)
+    AND mine.recovery_point = ''
+  LIMIT sqlc.arg(max_rows)::bigint
+  FOR UPDATE OF mine
 )
 DELETE FROM shop_keys.keys AS k
-WHERE k.ctid = ANY(ARRAY(
-    SELECT mine.ctid FROM shop_keys.keys AS mine, env
-    WHERE env.lock_limit IS NOT NULL
-      AND mine.principal = sqlc.arg(principal)::bytea
-      AND (mine.status = 'completed' OR mine.lease_until <= env.now)
-      AND mine.recovery_point = ''
-    LIMIT sqlc.arg(max_rows)::bigint
-    FOR UPDATE OF mine
-  ));
+WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due))
+  AND (k.tableoid, k.ctid) IN (SELECT due.part, due.place FROM due);
 
 -- name: SchemaVersion :one
 SELECT version FROM shop_keys.keys_schema WHERE id = 1;

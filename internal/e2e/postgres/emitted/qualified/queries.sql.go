@@ -184,6 +184,44 @@ func (q *Queries) CompleteTogether(ctx context.Context, db DBTX, arg CompleteTog
 	return result.RowsAffected(), nil
 }
 
+const confirm = `-- name: Confirm :execrows
+WITH env AS MATERIALIZED (
+  SELECT set_config('lock_timeout', '1s', true) AS lock_limit
+)
+UPDATE shop_keys.keys AS k SET
+  status = k.status
+FROM env
+WHERE env.lock_limit IS NOT NULL
+  AND k.principal = $1::bytea AND k.scope = $2::bytea AND k.key = $3::bytea
+  AND k.generation = $4::bigint AND k.owner = $5::bytea AND k.status = 'completed'
+`
+
+type ConfirmParams struct {
+	Principal  []byte
+	Scope      []byte
+	Key        []byte
+	Generation int64
+	Owner      []byte
+}
+
+// Writes to a row that its owner has completed, and changes nothing of it. A row
+// can be seen before its commit is durable, where that commit was given up while
+// it waited for a standby: when the commit of this write is acknowledged, so is
+// every one that came before it.
+func (q *Queries) Confirm(ctx context.Context, db DBTX, arg ConfirmParams) (int64, error) {
+	result, err := db.Exec(ctx, confirm,
+		arg.Principal,
+		arg.Scope,
+		arg.Key,
+		arg.Generation,
+		arg.Owner,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const counts = `-- name: Counts :many
 WITH env AS MATERIALIZED (
   SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now
@@ -269,17 +307,18 @@ func (q *Queries) EndLease(ctx context.Context, db DBTX, arg EndLeaseParams) (in
 const erase = `-- name: Erase :execrows
 WITH env AS MATERIALIZED (
   SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+), due AS MATERIALIZED (
+  SELECT mine.ctid::tid AS place, mine.tableoid::oid AS part FROM shop_keys.keys AS mine, env
+  WHERE env.lock_limit IS NOT NULL
+    AND mine.principal = $1::bytea
+    AND (mine.status = 'completed' OR mine.lease_until <= env.now)
+    AND mine.recovery_point = ''
+  LIMIT $2::bigint
+  FOR UPDATE OF mine
 )
 DELETE FROM shop_keys.keys AS k
-WHERE k.ctid = ANY(ARRAY(
-    SELECT mine.ctid FROM shop_keys.keys AS mine, env
-    WHERE env.lock_limit IS NOT NULL
-      AND mine.principal = $1::bytea
-      AND (mine.status = 'completed' OR mine.lease_until <= env.now)
-      AND mine.recovery_point = ''
-    LIMIT $2::bigint
-    FOR UPDATE OF mine
-  ))
+WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due))
+  AND (k.tableoid, k.ctid) IN (SELECT due.part, due.place FROM due)
 `
 
 type EraseParams struct {
@@ -302,7 +341,7 @@ func (q *Queries) Erase(ctx context.Context, db DBTX, arg EraseParams) (int64, e
 const insert = `-- name: Insert :one
 
 WITH env AS MATERIALIZED (
-  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '10ms', true) AS lock_limit
 ), inserted AS (
   INSERT INTO shop_keys.keys AS k (
     principal, scope, key, operation, policy, fingerprint, status, generation, owner,
@@ -363,7 +402,10 @@ type InsertRow struct {
 // materialized and read before any row is locked. So there is no session state,
 // which a pooler would lose or hand on, and no further round trip. The same CTE
 // reads the clock: once, so that the times of a row agree. A batch does both in
-// a statement of its own, Together.
+// a statement of its own, Together. Statements with which a request takes a row
+// from another wait for milliseconds at most, because they keep a connection from
+// others as long: the ledger sends them again. An owner waits for its own row for
+// a second.
 // Claims a key that no row holds. A row that holds it, in whatever state, makes
 // this return nothing; the caller then reads it and decides. DO NOTHING locks no
 // row and writes nothing, so a lost race costs no commit; what it may wait for is
@@ -391,7 +433,7 @@ func (q *Queries) Insert(ctx context.Context, db DBTX, arg InsertParams) (Insert
 
 const insertFirst = `-- name: InsertFirst :one
 WITH env AS MATERIALIZED (
-  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '10ms', true) AS lock_limit
 )
 INSERT INTO shop_keys.keys AS k (
   principal, scope, key, operation, policy, fingerprint, status, generation, owner,
@@ -807,7 +849,7 @@ func (q *Queries) Renew(ctx context.Context, db DBTX, arg RenewParams) (RenewRow
 
 const reuse = `-- name: Reuse :one
 WITH env AS MATERIALIZED (
-  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '10ms', true) AS lock_limit
 )
 UPDATE shop_keys.keys AS k SET
   operation = $1::text,
@@ -898,7 +940,7 @@ const sweep = `-- name: Sweep :one
 WITH env AS MATERIALIZED (
   SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now
 ), due AS MATERIALIZED (
-  SELECT d.ctid::tid AS place, d.gone_at FROM shop_keys.keys AS d
+  SELECT d.ctid::tid AS place, d.tableoid::oid AS part, d.gone_at FROM shop_keys.keys AS d
   WHERE d.sweep_at <= (SELECT env.now FROM env)
     AND d.expires_at <= (SELECT env.now FROM env)
     AND (d.status = 'completed' OR d.lease_until <= (SELECT env.now FROM env))
@@ -911,11 +953,13 @@ WITH env AS MATERIALIZED (
     response_headers = '',
     response_body = '',
     sweep_at = k.gone_at
-  WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due WHERE due.gone_at > (SELECT env.now FROM env)))
+  WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due))
+    AND (k.tableoid, k.ctid) IN (SELECT due.part, due.place FROM due WHERE due.gone_at > (SELECT env.now FROM env))
   RETURNING 1
 ), deleted AS (
   DELETE FROM shop_keys.keys AS k
-  WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due WHERE due.gone_at <= (SELECT env.now FROM env)))
+  WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due))
+    AND (k.tableoid, k.ctid) IN (SELECT due.part, due.place FROM due WHERE due.gone_at <= (SELECT env.now FROM env))
   RETURNING 1
 )
 SELECT ((SELECT count(*) FROM dropped) + (SELECT count(*) FROM deleted))::bigint AS changed
@@ -931,7 +975,8 @@ type SweepParams struct {
 // read in the order of the index of sweep_at and locked on the way, past rows
 // that somebody holds; the conditions are tested on the row as it is once locked.
 // The locked rows are then found by their place, which the lock keeps: no plan
-// for that reads the rest of the table. Half-done rows are left alone, however old
+// for that reads the rest of the table. A place is one of a partition: without the
+// partition's number, other rows would be meant, too. Half-done rows are left alone, however old
 // they are.
 func (q *Queries) Sweep(ctx context.Context, db DBTX, arg SweepParams) (int64, error) {
 	row := db.QueryRow(ctx, sweep, arg.MaxRows)
@@ -942,7 +987,7 @@ func (q *Queries) Sweep(ctx context.Context, db DBTX, arg SweepParams) (int64, e
 
 const takeOver = `-- name: TakeOver :one
 WITH env AS MATERIALIZED (
-  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1s', true) AS lock_limit
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now, set_config('lock_timeout', '1ms', true) AS lock_limit
 )
 UPDATE shop_keys.keys AS k SET
   generation = k.generation + 1,
@@ -985,8 +1030,10 @@ type TakeOverRow struct {
 // sweep, and a row that was released and claimed anew meanwhile must not be
 // taken. The row keeps its operation, policy and fingerprint: a takeover is bound
 // to the same request. claimed_at grows strictly even if the clock was set back,
-// because it is the fencing number. After a wait for the row's lock PostgreSQL
-// tests the conditions again, on the row as it is then. A half-done row is not
+// because it is the fencing number. Who has the row's lock is a handler at work
+// more often than not: it is hardly waited for, because a request that waits keeps
+// a connection from others. After a wait PostgreSQL tests the conditions again, on
+// the row as it is then. A half-done row is not
 // taken: who does not know how to go on from its recovery point would start over.
 func (q *Queries) TakeOver(ctx context.Context, db DBTX, arg TakeOverParams) (TakeOverRow, error) {
 	row := db.QueryRow(ctx, takeOver,

@@ -33,6 +33,8 @@ func Open(ctx context.Context, db *sql.DB, opts ...sqlledger.Option) (*sqlledger
 // callers choose is kept as bytes here.
 type statements struct{ q *Queries }
 
+func (s statements) Table() string { return "idempotency_keys" }
+
 func (s statements) Schema() []string { return sqlledger.SplitSchema(Schema) }
 
 func (s statements) Insert(ctx context.Context, db sqlledger.DBTX, p sqlledger.InsertParams) (sqlledger.Claimed, error) {
@@ -122,6 +124,10 @@ func (s statements) Release(ctx context.Context, db sqlledger.DBTX, p sqlledger.
 
 func (s statements) EndLease(ctx context.Context, db sqlledger.DBTX, p sqlledger.FenceParams) (int64, error) {
 	return s.q.EndLease(ctx, db, EndLeaseParams(fence(p)))
+}
+
+func (s statements) Confirm(ctx context.Context, db sqlledger.DBTX, p sqlledger.FenceParams) (int64, error) {
+	return s.q.Confirm(ctx, db, ConfirmParams(fence(p)))
 }
 
 func fence(p sqlledger.FenceParams) ReleaseParams {
