@@ -79,8 +79,8 @@ var coreMutations = []mutation{
 	{
 		what: "errors that pass are not retried",
 		file: "runtime/internal/sqlcore/retry.go",
-		old:  "if err == nil || !l.Engine.Passing(err) ||",
-		new:  "if err == nil || l.Engine.Passing(err) ||",
+		old:  "(l.Engine.Passing(err) || l.waits",
+		new:  "(!l.Engine.Passing(err) && l.waits",
 		test: coreTest("TestPassingErrorsAreRetried"),
 	},
 	{
