@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/idemgen/idemgen/runtime/internal/boundary"
 )
 
 // An Engine is the transport-free core: it guards work of any number of
@@ -33,7 +35,11 @@ func NewEngine(ledger Ledger, opts ...Option) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{ledger: ledger, settings: s, seen: newSeenSet(), background: newBackground()}
+	watched := ledger
+	if boundary.Armed() {
+		watched = newStepped(ledger)
+	}
+	e := &Engine{ledger: watched, settings: s, seen: newSeenSet(), background: newBackground()}
 	e.sweeper.start = time.Now()
 	if notifier, ok := ledger.(RetryNotifier); ok && s.observer != nil {
 		notifier.NotifyRetry(func(ctx context.Context, statement string, err error) {

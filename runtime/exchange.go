@@ -3,6 +3,8 @@ package runtime
 import (
 	"context"
 	"net/http"
+
+	"github.com/idemgen/idemgen/runtime/internal/boundary"
 )
 
 // exchange is one request on its way to its answer: what is kept for it, in
@@ -58,6 +60,11 @@ func (x *exchange) respond(ctx context.Context, work Work) (Answer, error) {
 
 // write sends an answer.
 func (x *exchange) write(w http.ResponseWriter, a Answer, replayed bool) {
+	if boundary.Armed() {
+		ctx := x.request.context()
+		boundary.Reach(ctx, boundary.BeforeAnswer)
+		defer boundary.Reach(ctx, boundary.AfterAnswer)
+	}
 	lines := x.lines[:0]
 	if len(a.Header) >= len(x.lines) {
 		lines = make([]string, 0, len(a.Header)+1)

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"runtime/debug"
 	"time"
+
+	"github.com/idemgen/idemgen/runtime/internal/boundary"
 )
 
 // Do runs fn at most once per claim of the call's key. It returns the work's
@@ -89,6 +91,7 @@ func (g *Guard) do(ctx context.Context, call Call, p plan) (Result, error) {
 	defer g.engine.waiters.wake(id)
 	g.claimed(ctx, h, g.since(start))
 	defer g.credit(g.policy.Sweep)
+	g.reachClaim(steady, h, p)
 
 	e := execution{work: p.work}
 	if p.prepare != nil {
@@ -111,8 +114,10 @@ func (g *Guard) do(ctx context.Context, call Call, p plan) (Result, error) {
 			e.end(g, steady, h, call, out)
 		}
 	}()
+	boundary.Reach(steady, boundary.BeforeHandler)
 	g.run(steady, h, out, e.work)
 	ran = true
+	g.reachOutcome(steady, h, &e)
 	result, err = e.end(g, steady, h, call, out)
 	ended = true
 	if out.abort {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 )
@@ -30,6 +31,14 @@ func newRequest(r *http.Request, rule Rule, body []byte) Request {
 		}
 	}
 	return Request{Method: r.Method, URI: requestURI(r), Header: header, Body: body, http: r}
+}
+
+// context is the request's own.
+func (r *Request) context() context.Context {
+	if r.http == nil {
+		return context.Background() // refused before it was read
+	}
+	return r.http.Context()
 }
 
 // PathValue returns the value of a wildcard of the endpoint's pattern.

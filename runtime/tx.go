@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/idemgen/idemgen/runtime/internal/boundary"
 )
 
 // DoTx is [Guard.Do] for work whose effects live in the ledger's own database:
@@ -28,9 +30,13 @@ func DoTx[T any](ctx context.Context, g *Guard, ledger TxLedger[T], call Call, f
 	}
 	use := func(tx Tx[T]) {
 		t.tx = tx
+		if boundary.Armed() {
+			t.tx = steppedTx{tx}
+		}
 		t.work = func(ctx context.Context) (Answer, error) { return fn(ctx, tx.Handle()) }
 	}
 	t.begin = func(ctx context.Context, h *held) (bool, error) {
+		boundary.Reach(ctx, "before the transaction begins")
 		tx, ok, err := ledger.Begin(ctx, h.fence, g.policy.Lease)
 		if ok && err == nil {
 			use(tx)
@@ -46,10 +52,14 @@ func DoTx[T any](ctx context.Context, g *Guard, ledger TxLedger[T], call Call, f
 	}
 	o := &transactedOnce{transacted: t}
 	o.open = func(ctx context.Context, c Claim) (Claimed, bool, error) {
+		boundary.Reach(ctx, "before the transaction begins")
 		tx, claimed, won, err := once.BeginOnce(ctx, c)
 		if won && err == nil {
 			use(tx)
 			o.claim, o.tx = c, tx
+			if boundary.Armed() {
+				o.tx = steppedOnceTx{steppedTx{tx}, tx.Undo}
+			}
 		}
 		return claimed, won && err == nil, err
 	}
