@@ -111,7 +111,7 @@ func (g *Guard) decide(ctx context.Context, id ID, call Call, row *Row) (verdict
 			Message: "This key was used for a different request."}
 	}
 	if row.Completed {
-		answer, err := g.engine.recall(ctx, id, row.Answer, call.exchange.takeHeader())
+		answer, err := g.engine.settings.recall(ctx, id, row, call.exchange.takeHeader())
 		if err != nil {
 			return answered, Result{}, &Error{Status: 500, Code: CodeInternal, Cause: err,
 				Message: "The stored answer of this key cannot be read."}
@@ -128,8 +128,8 @@ func (g *Guard) decide(ctx context.Context, id ID, call Call, row *Row) (verdict
 
 // recall makes an answer of what the ledger kept, its header in memory where
 // that is enough.
-func (e *Engine) recall(ctx context.Context, id ID, stored StoredAnswer, memory Header) (Answer, error) {
-	stored, err := e.open(ctx, id, stored)
+func (s *settings) recall(ctx context.Context, id ID, row *Row, memory Header) (Answer, error) {
+	stored, err := s.open(ctx, Fence{ID: id, Generation: row.Generation, Owner: row.Owner}, row.Answer)
 	if err != nil {
 		return Answer{}, err
 	}

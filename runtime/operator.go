@@ -112,8 +112,7 @@ func (o *Operator) Answer(ctx context.Context, id ID) (answer Answer, found bool
 	if err != nil || !found || !row.Completed {
 		return Answer{}, false, err
 	}
-	e := &Engine{settings: o.settings}
-	answer, err = e.recall(ctx, id, row.Answer, nil)
+	answer, err = o.settings.recall(ctx, id, &row, nil)
 	o.log(ctx, id, "operator read an answer", err, slog.Int64("generation", row.Generation))
 	return answer, err == nil, err
 }
@@ -154,8 +153,7 @@ func (o *Operator) complete(ctx context.Context, f Fence, answer Answer, terms T
 	if body == nil {
 		body = []byte{}
 	}
-	e := &Engine{settings: o.settings}
-	stored, err := e.seal(ctx, f.ID, StoredAnswer{Status: answer.Status, Headers: answer.Header.Encode(), Body: body})
+	stored, err := o.settings.seal(ctx, f, StoredAnswer{Status: answer.Status, Headers: answer.Header.Encode(), Body: body})
 	if err != nil {
 		return false, err
 	}

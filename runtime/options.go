@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // Option configures an [Engine], a [Server] or a [Middleware].
@@ -17,6 +18,8 @@ type settings struct {
 	authorize AuthorizeFunc
 	challenge string
 	sealer    Sealer
+	// unsealedUntil is when answers that are not sealed are refused.
+	unsealedUntil time.Time
 
 	problemBase   string
 	renderProblem ProblemFunc
@@ -124,6 +127,9 @@ func newSettings(opts []Option) (settings, error) {
 		if err := opt(&s); err != nil {
 			return s, err
 		}
+	}
+	if s.sealer == nil && !s.unsealedUntil.IsZero() {
+		return s, errors.New("idemgen: AllowUnsealed: there is no sealer: without WithSealer every answer is unsealed")
 	}
 	return s, nil
 }

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -8,19 +9,22 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
+	"time"
 )
 
 // A Sealer encrypts the headers and bodies of stored answers. binding names
-// the row and the part: what was sealed under one binding must not open under
-// another, so that an answer cannot be moved to another caller's key.
-// Implementations must be safe for concurrent use.
+// the row and its life, the status of the answer and the part: what was sealed
+// under one binding must not open under another, so that an answer cannot be
+// moved to another caller's key or to a later life of its own, and its status
+// cannot be changed. Implementations must be safe for concurrent use.
 type Sealer interface {
 	Seal(ctx context.Context, binding, plain []byte) (sealed []byte, err error)
 	Open(ctx context.Context, binding, sealed []byte) (plain []byte, err error)
 }
 
-// WithSealer seals stored answers. Rows that were stored without a sealer do
-// not open with one: give new endpoints a sealer, or let old rows expire.
+// WithSealer seals stored answers. Answers that were stored without a sealer
+// do not open with one, unless [AllowUnsealed] says so.
 func WithSealer(s Sealer) Option {
 	return func(settings *settings) error {
 		if s == nil {
@@ -31,34 +35,73 @@ func WithSealer(s Sealer) Option {
 	}
 }
 
-// sealBinding is the length-prefixed principal, scope, key and part.
-func sealBinding(id ID, part string) []byte {
+// AllowUnsealed lets answers that were stored without a sealer be replayed
+// until then, by this process's clock: for switching a sealer on. The longest
+// retention after the last server without the sealer has stopped is enough.
+// Until then who can write to the table can put an answer of his own into it.
+func AllowUnsealed(until time.Time) Option {
+	return func(settings *settings) error {
+		if until.IsZero() {
+			return errors.New("idemgen: AllowUnsealed: the time until which unsealed answers are replayed is zero")
+		}
+		settings.unsealedUntil = until
+		return nil
+	}
+}
+
+// sealMark begins the headers of sealed answers: those of others never begin
+// with a NUL. Its second byte is the version of the binding.
+const sealMark = "\x00\x01"
+
+// errUnsealed says that an answer is not sealed where all must be.
+var errUnsealed = errors.New("idemgen: the stored answer is not sealed; AllowUnsealed lets those be replayed that were stored before there was a sealer")
+
+var errNoSealer = errors.New("idemgen: the stored answer is sealed, and no sealer is given")
+
+// sealBinding is, each length-prefixed, principal, scope, key, generation,
+// owner, status and part.
+func sealBinding(f Fence, status int, part string) []byte {
 	var b []byte
-	for _, s := range []string{id.Principal, id.Scope, id.Key, part} {
+	for _, s := range []string{f.Principal, f.Scope, f.Key, strconv.FormatInt(f.Generation, 10), string(f.Owner[:]), strconv.Itoa(status), part} {
 		b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
 		b = append(b, s...)
 	}
 	return b
 }
 
-// seal encrypts an answer for a row, if the engine has a sealer.
-func (e *Engine) seal(ctx context.Context, id ID, a StoredAnswer) (StoredAnswer, error) {
-	return e.transform(id, a, func(binding, text []byte) ([]byte, error) { return e.settings.sealer.Seal(ctx, binding, text) })
-}
-
-// open reverses seal.
-func (e *Engine) open(ctx context.Context, id ID, a StoredAnswer) (StoredAnswer, error) {
-	return e.transform(id, a, func(binding, text []byte) ([]byte, error) { return e.settings.sealer.Open(ctx, binding, text) })
-}
-
-func (e *Engine) transform(id ID, a StoredAnswer, f func(binding, text []byte) ([]byte, error)) (_ StoredAnswer, err error) {
-	if e.settings.sealer == nil {
+// seal encrypts an answer for one claim of a row, if there is a sealer.
+func (s *settings) seal(ctx context.Context, f Fence, a StoredAnswer) (StoredAnswer, error) {
+	if s.sealer == nil {
 		return a, nil
 	}
-	if a.Headers, err = f(sealBinding(id, "headers"), a.Headers); err != nil {
+	headers, err := s.sealer.Seal(ctx, sealBinding(f, a.Status, "headers"), a.Headers)
+	if err != nil {
 		return a, err
 	}
-	a.Body, err = f(sealBinding(id, "body"), a.Body)
+	a.Headers = append([]byte(sealMark), headers...)
+	a.Body, err = s.sealer.Seal(ctx, sealBinding(f, a.Status, "body"), a.Body)
+	return a, err
+}
+
+// open reverses seal. f is the claim that the row carries.
+func (s *settings) open(ctx context.Context, f Fence, a StoredAnswer) (StoredAnswer, error) {
+	headers, sealed := bytes.CutPrefix(a.Headers, []byte(sealMark))
+	switch {
+	case s.sealer == nil && sealed:
+		return a, errNoSealer
+	case s.sealer == nil:
+		return a, nil
+	case !sealed:
+		if !time.Now().Before(s.unsealedUntil) {
+			return a, errUnsealed
+		}
+		return a, nil
+	}
+	var err error
+	if a.Headers, err = s.sealer.Open(ctx, sealBinding(f, a.Status, "headers"), headers); err != nil {
+		return a, err
+	}
+	a.Body, err = s.sealer.Open(ctx, sealBinding(f, a.Status, "body"), a.Body)
 	return a, err
 }
 
@@ -129,7 +172,7 @@ func (s *AESSealer) Open(_ context.Context, binding, sealed []byte) ([]byte, err
 	rest := sealed[sealedID:]
 	plain, err := aead.Open(nil, rest[:sealedNonce], rest[sealedNonce:], binding)
 	if err != nil {
-		return nil, errors.New("idemgen: a sealed answer does not open: it was changed, or belongs to another key")
+		return nil, errors.New("idemgen: a sealed answer does not open: it was changed, or belongs to another row, an earlier claim of it or another status")
 	}
 	return plain, nil
 }

@@ -95,15 +95,15 @@ func (g *Guard) completeLater(ctx context.Context, c Completion, refused bool, c
 // keep seals an answer and stores it.
 func (g *Guard) keep(ctx context.Context, c Completion) (bool, error) {
 	var err error
-	if c.Answer, err = g.sealed(ctx, c.ID, c.Answer); err != nil {
+	if c.Answer, err = g.sealed(ctx, c.Fence, c.Answer); err != nil {
 		return false, err
 	}
 	return g.engine.ledger.Complete(ctx, c)
 }
 
 // sealed is an answer as it is stored. What keeps it from being sealed may pass.
-func (g *Guard) sealed(ctx context.Context, id ID, stored StoredAnswer) (StoredAnswer, error) {
-	sealed, err := g.engine.seal(ctx, id, stored)
+func (g *Guard) sealed(ctx context.Context, f Fence, stored StoredAnswer) (StoredAnswer, error) {
+	sealed, err := g.engine.settings.seal(ctx, f, stored)
 	if err != nil {
 		err = fmt.Errorf("%w: the answer could not be sealed: %w", ErrUnavailable, err)
 	}

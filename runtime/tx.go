@@ -158,7 +158,7 @@ func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcom
 
 // keepIn seals an answer and stores it inside a transaction.
 func (g *Guard) keepIn(ctx context.Context, tx ending, h *held, stored StoredAnswer) (bool, error) {
-	sealed, err := g.sealed(ctx, h.fence.ID, stored)
+	sealed, err := g.sealed(ctx, h.fence, stored)
 	if err != nil {
 		return false, err
 	}

@@ -100,6 +100,27 @@ var settleMutations = []mutation{
 		test: runtimeTest("TestFailurePolicies"),
 	},
 	{
+		what: "the status of a sealed answer can be changed",
+		file: "runtime/seal.go",
+		old:  "strconv.Itoa(status), part}",
+		new:  "strconv.Itoa(0 * status), part}",
+		test: runtimeTest("TestSealIsOfAStatusAndALife"),
+	},
+	{
+		what: "a sealed answer opens in a later life of its row",
+		file: "runtime/seal.go",
+		old:  "string(f.Owner[:])",
+		new:  "string(f.Owner[:0])",
+		test: runtimeTest("TestSealIsOfAStatusAndALife"),
+	},
+	{
+		what: "unsealed answers are replayed for ever",
+		file: "runtime/seal.go",
+		old:  "if !time.Now().Before(s.unsealedUntil) {",
+		new:  "if s.unsealedUntil.IsZero() {",
+		test: runtimeTest("TestAllowUnsealed"),
+	},
+	{
 		what: "answers are not sealed before they are stored",
 		file: "runtime/settle.go",
 		old:  "\treturn sealed, err\n",
