@@ -8,15 +8,22 @@ import (
 	"github.com/idemgen/idemgen/internal/spec"
 )
 
-// ledgers names the ledger folders for the generator's next run.
-func (f *file) ledgers(folders []string) {
+// ledgers names the ledger folders, and where the rows of each interface are,
+// for the generator's next run.
+func (f *file) ledgers(p *spec.Package, folders []string) {
 	lines := []string{
 		"// The folders of the ledgers that are generated for this package. idemgen",
-		"// removes those that are no longer asked for.",
+		"// removes those that are no longer asked for, and takes another place of the",
+		"// rows with -accept only.",
 		"//",
 	}
 	for _, folder := range folders {
 		lines = append(lines, LedgerPrefix+folder)
+	}
+	for _, api := range p.APIs {
+		if l := api.Ledger; l != nil {
+			lines = append(lines, RowsPrefix+api.Name+" "+strings.Join(l.Engines, ",")+" "+l.Table)
+		}
 	}
 	f.Comment(strings.Join(lines, "\n"))
 	f.Line()

@@ -19,9 +19,10 @@ in the current directory). It writes all files or none, removes what it once
 generated and nobody asks for any more, and touches no file that it has not
 written. On success it is silent.
 
-Another scope, or another operation name under scope operation, than those in
-the generated file that stands is refused: retries in flight would run again.
-Take such a change with -accept, by hand and once, when none are in flight.
+What decides where a key is found (table, engine, scope, the key's header, the
+operation name under scope operation) is compared with the generated file that
+stands. Another value is refused: retries in flight would run again. Take such
+a change with -accept, by hand and once, when none are in flight.
 
 It exits with 0 on success, 1 when the sources break rules, and 2 on any other
 trouble.`,

@@ -13,11 +13,13 @@ import (
 )
 
 // The folders of the ledgers that are generated for this package. idemgen
-// removes those that are no longer asked for.
+// removes those that are no longer asked for, and takes another place of the
+// rows with -accept only.
 //
 //idemgen:ledger ledger/mysql
 //idemgen:ledger ledger/postgres
 //idemgen:ledger ledger/sqlite
+//idemgen:rows Orders sqlite,postgres,mysql idempotency_keys
 
 // This line does not compile when the runtime in go.mod is older than the
 // generator that wrote this file. Update it with

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +17,8 @@ import (
 )
 
 // TestAccept generates what a case has under before/, or puts the file
-// standing in its place, and then the case's other files over it. What is said
+// standing in its place, and then the case's other files over it. An empty file
+// git adds all to git's index, and an empty file deleted removes the output then. What is said
 // then is under want/: problems, or notes, or nothing. With Accept everything
 // passes, and after that nothing is left to accept.
 func TestAccept(t *testing.T) {
@@ -36,8 +39,22 @@ func TestAccept(t *testing.T) {
 				generated(t, module)
 			}
 			for _, f := range c.archive.Files {
-				if !strings.HasPrefix(f.Name, "before/") && !strings.HasPrefix(f.Name, wanted) && f.Name != "standing" {
+				if !strings.HasPrefix(f.Name, "before/") && !strings.HasPrefix(f.Name, wanted) && f.Name != "standing" && f.Name != "git" && f.Name != "deleted" {
 					writeFile(t, filepath.Join(module, f.Name), string(f.Data))
+				}
+			}
+			if c.has("git") {
+				for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}} {
+					git := exec.Command("git", args...)
+					git.Dir = module
+					if out, err := git.CombinedOutput(); err != nil {
+						t.Fatalf("git %s: %v\n%s", args, err, out)
+					}
+				}
+			}
+			if c.has("deleted") {
+				if err := os.Remove(output); err != nil {
+					t.Fatal(err)
 				}
 			}
 			before := tree(t, module)
@@ -59,6 +76,11 @@ func TestAccept(t *testing.T) {
 			equal(t, generated(t, module))
 		})
 	}
+}
+
+// has reports whether a case has a file.
+func (c testCase) has(name string) bool {
+	return slices.ContainsFunc(c.archive.Files, func(f txtar.File) bool { return f.Name == name })
 }
 
 // compareAnswer compares what a generation says with what the case wants.

@@ -78,6 +78,9 @@ func Generate(ctx context.Context, cfg Config, patterns ...string) (*Result, err
 		}
 	}
 	for _, folder := range slices.Sorted(maps.Keys(r.ledgers)) {
+		if !cfg.Accept {
+			r.compareLedger(r.ledgers[folder])
+		}
 		if err := r.emit(r.ledgers[folder]); err != nil {
 			return nil, err
 		}

@@ -5,8 +5,10 @@ import (
 	"go/parser"
 	"go/token"
 	"strconv"
+	"strings"
 
 	"github.com/idemgen/idemgen/runtime"
+	"github.com/idemgen/idemgen/templates"
 )
 
 // standingEndpoint is what the generated file that stands says about the
@@ -15,8 +17,37 @@ type standingEndpoint struct {
 	api, method  string // of the Go interface and its method
 	operation    string
 	scope        runtime.Scope
+	keyHeader    string
+	keySyntax    runtime.KeySyntax
+	keyMax       int
 	operationPos token.Position
 	scopePos     token.Position
+	keyHeaderPos token.Position
+	keySyntaxPos token.Position
+	keyMaxPos    token.Position
+}
+
+// standingRows is where the rows of an interface's keys are, as the generated
+// file that stands says.
+type standingRows struct {
+	engines []string
+	table   string
+	pos     token.Position
+}
+
+// rowsOf reads where the rows of each interface's keys are. An interface whose
+// ledger is not generated has no entry.
+func rowsOf(name string, content []byte) map[string]standingRows {
+	all := map[string]standingRows{}
+	number := 0
+	for line := range strings.Lines(string(content)) {
+		number++
+		text, found := strings.CutPrefix(line, templates.RowsPrefix)
+		if fields := strings.Fields(text); found && len(fields) == 3 {
+			all[fields[0]] = standingRows{strings.Split(fields[1], ","), fields[2], token.Position{Filename: name, Line: number, Column: 1}}
+		}
+	}
+	return all
 }
 
 // standingEndpoints reads the endpoints of a generated file. There are none in a
@@ -67,6 +98,24 @@ func readPolicy(fset *token.FileSet, v *ast.ValueSpec, policies map[string]stand
 				e.operation, _ = strconv.Unquote(text.Value)
 				e.operationPos = fset.Position(pair.Pos())
 			}
+		case key.Name == "KeyHeader":
+			if text, ok := pair.Value.(*ast.BasicLit); ok {
+				e.keyHeader, _ = strconv.Unquote(text.Value)
+				e.keyHeaderPos = fset.Position(pair.Pos())
+			}
+		case key.Name == "KeyMax":
+			if text, ok := pair.Value.(*ast.BasicLit); ok {
+				e.keyMax, _ = strconv.Atoi(text.Value)
+				e.keyMaxPos = fset.Position(pair.Pos())
+			}
+		case key.Name == "KeySyntax":
+			e.keySyntaxPos = fset.Position(pair.Pos())
+			switch selected(pair.Value) {
+			case "KeyRaw":
+				e.keySyntax = runtime.KeyRaw
+			case "KeySF":
+				e.keySyntax = runtime.KeySF
+			}
 		case key.Name == "Scope":
 			e.scopePos = fset.Position(pair.Pos())
 			switch selected(pair.Value) {
@@ -113,7 +162,8 @@ func readConstructor(constructor *ast.FuncDecl, policies map[string]standingEndp
 			switch n := n.(type) {
 			case *ast.Ident:
 				if policy, ok := policies[n.Name]; ok {
-					e.operation, e.scope, e.operationPos, e.scopePos = policy.operation, policy.scope, policy.operationPos, policy.scopePos
+					policy.api, policy.method = e.api, e.method
+					e = policy
 				}
 			case *ast.SelectorExpr:
 				if x, ok := n.X.(*ast.Ident); ok && x.Name == impl {

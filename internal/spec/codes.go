@@ -144,6 +144,6 @@ func Rules() []Rule {
 		{CodeUnnamable, "Generated code can name the types that it uses."},
 		{CodePredeclared, "The package does not hide a predeclared identifier that generated code uses."},
 		{CodeForeign, "What stands where output belongs is idemgen's own: nothing else is overwritten."},
-		{CodeNotAccepted, "Another scope, or another operation name under scope operation, than the generated file that stands has makes retries in flight run again: it is taken with -accept only."},
+		{CodeNotAccepted, "What decides where a key's row is found stays as the generated file that stands has it: table, engine, scope, operation name under scope operation, key header, and the keys that are taken. Another value makes retries in flight run again, or refuses them: it is taken with -accept only."},
 	}
 }
