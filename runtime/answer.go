@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -43,10 +44,30 @@ func (e *endpoint) captured(h http.HandlerFunc, r *Request) Work {
 	return func(ctx context.Context) (*Response, error) {
 		c := newCapture(e.guard.policy.ResponseMax)
 		guarded := readable(r.http.WithContext(ctx), r.Body, nil)
+		guarded.Header = e.guardedHeader(r.http.Header)
 		defer removeUploads(guarded)
 		h(c, guarded)
 		return c.response(), nil
 	}
+}
+
+// guardedHeader is what a standard handler sees of a header: the allowlisted
+// ones as they are compared, and no Accept-Encoding, because the answer is kept
+// for clients that may not take the same encodings.
+func (e *endpoint) guardedHeader(sent http.Header) http.Header {
+	seen := maps.Clone(sent)
+	delete(seen, "Accept-Encoding")
+	for _, name := range e.guard.policy.Fingerprint.Headers {
+		canonical := http.CanonicalHeaderKey(name)
+		lines, sent := seen[canonical]
+		if !sent {
+			continue
+		}
+		if seen[canonical] = compared(lines); len(seen[canonical]) == 0 {
+			delete(seen, canonical)
+		}
+	}
+	return seen
 }
 
 // plain runs work without a key.

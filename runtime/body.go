@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 )
 
@@ -32,24 +33,41 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if 0 <= r.ContentLength && r.ContentLength < firstRead {
 		read = readShort
 	}
+	ended, known := sawEOF(r.Body)
 	body, err := read(w, r.Body, r.ContentLength, limit)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, bodyFailed(err)
-	}
-	if isConsumed(r, body) {
+	case r.ContentLength >= 0 && int64(len(body)) < r.ContentLength:
+		return nil, bodyConsumed(nil)
+	// Of a body without a length a part that is missing cannot be told, but a
+	// form that was looked into can, and one of which nothing is left. Where
+	// nobody knows whether there was anything, its type says that there was.
+	case r.ContentLength < 0 && (r.MultipartForm != nil || ended || !known && len(body) == 0 && len(r.Header["Content-Type"]) > 0):
 		return nil, bodyConsumed(nil)
 	}
 	return body, nil
 }
 
-// isConsumed reports whether a body that ended well lacks a part. Where no
-// length was announced, a part that is missing cannot be told, but a form that
-// was looked into can, and a body with a type and without a byte.
-func isConsumed(r *http.Request, body []byte) bool {
-	if r.ContentLength >= 0 {
-		return int64(len(body)) < r.ContentLength
+// sawEOF reports whether a body of net/http's server has been read to its end,
+// and whether that is known. The server keeps it in a field of this name, for
+// HTTP/1 and HTTP/2, and shows it to nobody; a test tells when that changes.
+func sawEOF(body io.ReadCloser) (ended, known bool) {
+	v := reflect.ValueOf(body)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return false, false
 	}
-	return r.MultipartForm != nil || len(body) == 0 && len(r.Header["Content-Type"]) > 0
+	if v = v.Elem(); v.FieldByName("readCloser").Kind() == reflect.Interface {
+		// Expect: 100-continue; the body is inside.
+		if v = v.FieldByName("readCloser").Elem(); v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+			return false, false
+		}
+		v = v.Elem()
+	}
+	if v = v.FieldByName("sawEOF"); v.Kind() != reflect.Bool {
+		return false, false
+	}
+	return v.Bool(), true
 }
 
 // readShort reads a body whose promised length is worth its memory.

@@ -26,7 +26,7 @@ type Call struct {
 // fingerprint is the request's digest under a rule.
 func (c *Call) fingerprint(rule Rule) [32]byte {
 	if c.exchange != nil && c.exchange.endpoint != nil {
-		return rule.Fingerprint(c.exchange.parts)
+		return c.exchange.fingerprint(rule)
 	}
 	return c.Fingerprint(rule)
 }

@@ -30,7 +30,7 @@ func canonicalJSON(text []byte) ([]byte, bool) {
 		return nil, false
 	}
 	c.space()
-	return c.out, c.at == len(c.in)
+	return c.ordered(), c.at == len(c.in)
 }
 
 // maxJSONDepth bounds the recursion, and the copying, that a body can cause.
@@ -42,6 +42,47 @@ type canonicalizer struct {
 	in  []byte
 	at  int
 	out []byte
+	// unsorted are the objects in out whose members are not in order.
+	unsorted []unsortedObject
+}
+
+// unsortedObject is an object in out: its opening brace stands at start, the
+// closing one at end.
+type unsortedObject struct {
+	start, end int
+	members    []span // in order
+}
+
+// span is a part of out.
+type span struct{ start, end int }
+
+// ordered is out with all members in order. Each byte is copied once, however
+// deep it stands.
+func (c *canonicalizer) ordered() []byte {
+	if len(c.unsorted) == 0 {
+		return c.out
+	}
+	slices.SortFunc(c.unsorted, func(a, b unsortedObject) int { return a.start - b.start })
+	return c.order(make([]byte, 0, len(c.out)), span{0, len(c.out)})
+}
+
+// order appends a part of out with its members in order.
+func (c *canonicalizer) order(to []byte, part span) []byte {
+	for {
+		next, _ := slices.BinarySearchFunc(c.unsorted, part.start, func(o unsortedObject, at int) int { return o.start - at })
+		if next == len(c.unsorted) || c.unsorted[next].start >= part.end {
+			return append(to, c.out[part.start:part.end]...)
+		}
+		o := c.unsorted[next]
+		to = append(to, c.out[part.start:o.start+1]...)
+		for i, member := range o.members {
+			if i > 0 {
+				to = append(to, ',')
+			}
+			to = c.order(to, member)
+		}
+		part.start = o.end
+	}
 }
 
 func (c *canonicalizer) space() {
@@ -110,17 +151,17 @@ func (c *canonicalizer) array(depth int) bool {
 	return true
 }
 
-// object writes its members as they come and puts them in order afterwards
-// where they are not.
+// object writes its members as they come and remembers their order where they
+// are not in it.
 func (c *canonicalizer) object(depth int) bool {
 	type member struct {
-		name       string
-		start, end int // in the output, without the comma
+		name string
+		span // in the output, without the comma
 	}
 	var members []member
 	c.at++
+	brace := len(c.out)
 	c.out = append(c.out, '{')
-	base := len(c.out)
 	for first := true; !c.take('}'); first = false {
 		if !first {
 			if !c.take(',') {
@@ -141,19 +182,16 @@ func (c *canonicalizer) object(depth int) bool {
 		if !c.value(depth + 1) {
 			return false
 		}
-		members = append(members, member{name, start, len(c.out)})
+		members = append(members, member{name, span{start, len(c.out)}})
 	}
 	byName := func(a, b member) int { return strings.Compare(a.name, b.name) }
 	if !slices.IsSortedFunc(members, byName) {
 		slices.SortFunc(members, byName)
-		written := append([]byte(nil), c.out[base:]...)
-		c.out = c.out[:base]
+		o := unsortedObject{start: brace, end: len(c.out), members: make([]span, len(members))}
 		for i, m := range members {
-			if i > 0 {
-				c.out = append(c.out, ',')
-			}
-			c.out = append(c.out, written[m.start-base:m.end-base]...)
+			o.members[i] = m.span
 		}
+		c.unsorted = append(c.unsorted, o)
 	}
 	for i := 1; i < len(members); i++ {
 		if members[i-1].name == members[i].name {

@@ -311,3 +311,56 @@ type closedBody struct{}
 
 func (closedBody) Read([]byte) (int, error) { return 0, http.ErrBodyReadAfterClose }
 func (closedBody) Close() error             { return nil }
+
+// Over a connection a body without a length that was read is told from one that
+// was empty from the start, under both versions of the protocol.
+func TestDrainedBodyOverAConnection(t *testing.T) {
+	for _, version := range []int{1, 2} {
+		for shape, h := range shapes(t, policy(), bearer) {
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("X-Drain") != "" {
+					io.Copy(io.Discard, r.Body)
+				}
+				if r.ProtoMajor != version || r.ContentLength >= 0 {
+					t.Errorf("HTTP/%d, a length of %d", r.ProtoMajor, r.ContentLength)
+				}
+				h.ServeHTTP(w, r)
+			}))
+			s.EnableHTTP2 = version == 2
+			s.StartTLS()
+			for _, c := range []struct {
+				body, drain, expect string
+				status              int
+			}{
+				{"", "", "", 200}, {"", "", "100-continue", 200}, {"{}", "", "", 200},
+				{"", "1", "", 500}, {"{}", "1", "", 500}, {"{}", "1", "100-continue", 500},
+			} {
+				if c.expect != "" && version == 2 {
+					continue
+				}
+				r, err := http.NewRequest("POST", s.URL+"/v1/orders", io.MultiReader(strings.NewReader(c.body)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.ContentLength = -1
+				r.Header = http.Header{"Authorization": {"Bearer alice"}, "Idempotency-Key": {fmt.Sprint(c)}, "Content-Type": {"application/json"}}
+				if c.drain != "" {
+					r.Header.Set("X-Drain", c.drain)
+				}
+				if c.expect != "" {
+					r.Header.Set("Expect", c.expect)
+				}
+				response, err := s.Client().Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text := readAll(t, response.Body)
+				response.Body.Close()
+				if response.StatusCode != c.status {
+					t.Errorf("HTTP/%d, %s, %+v: %d %s", version, shape, c, response.StatusCode, text)
+				}
+			}
+			s.Close()
+		}
+	}
+}

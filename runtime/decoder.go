@@ -24,7 +24,10 @@ type Decoder struct {
 }
 
 // Decode returns a decoder of the request.
-func (r *Request) Decode() *Decoder { return &Decoder{request: r} }
+func (r *Request) Decode() *Decoder {
+	r.decoded = true
+	return &Decoder{request: r}
+}
 
 // Err returns the first failure: an [*Error] with status 400, 415 or 422.
 func (d *Decoder) Err() error { return d.err }
@@ -44,6 +47,8 @@ func (d *Decoder) refuse(refusal *Error) {
 // JSON decodes the body, one JSON value, into v. A Content-Type other than
 // JSON is 415; an absent one is taken for JSON. A request with neither body
 // nor Content-Type leaves v as it is: Validate can tell whether that will do.
+// A body is refused in which two members stand for one, by their name or as
+// names that fill one field, and one that is nested beyond 128.
 func (d *Decoder) JSON(v any) {
 	if d.err != nil {
 		return
@@ -58,6 +63,10 @@ func (d *Decoder) JSON(v any) {
 			media = "something unreadable"
 		}
 		d.fail(415, CodeMediaTypeUnexpected, "The body must be application/json, not %s.", media)
+		return
+	}
+	if clash := namesClash(d.request.Body, reflect.TypeOf(v)); clash != nil {
+		d.refuse(clash.refusal())
 		return
 	}
 	dec := json.NewDecoder(bytes.NewReader(d.request.Body))
@@ -261,19 +270,25 @@ func QueryList[T any](d *Decoder, name string, parse func(string) (T, error)) []
 }
 
 // HeaderValue reads an allowlisted header, its name in canonical form, that
-// may be absent: then it is T's zero.
+// may be absent or empty: then it is T's zero.
 func HeaderValue[T any](d *Decoder, name string, parse func(string) (T, error)) T {
 	return orZero(HeaderPointer(d, name, parse))
 }
 
-// HeaderPointer reads an allowlisted header that may be absent: then it is nil.
+// HeaderPointer reads an allowlisted header that may be absent or empty: then
+// it is nil.
 func HeaderPointer[T any](d *Decoder, name string, parse func(string) (T, error)) *T {
-	return parseFirst(d, "header", name, d.request.Header[name], parse)
+	lines := d.request.Header[name]
+	if sent := d.request.http.Header[name]; len(sent) > 1 {
+		lines = sent // only to say how many there are
+	}
+	return parseFirst(d, "header", name, lines, parse)
 }
 
-// HeaderList reads all lines of an allowlisted header in their order.
+// HeaderList reads the elements of an allowlisted header in their order: those
+// of all lines, and of each line between its commas (RFC 9110, section 5.6.1).
 func HeaderList[T any](d *Decoder, name string, parse func(string) (T, error)) []T {
-	return parseList(d, "header", name, d.request.Header[name], parse)
+	return parseList(d, "header", name, listElements(d.request.Header.Get(name)), parse)
 }
 
 func orZero[T any](p *T) T {

@@ -17,7 +17,8 @@ var decoderMessages = regexp.MustCompile(`^(` +
 	`The body must be application/json, not [^\n]*\.|` +
 	`The body holds more than one JSON value\.|` +
 	`The body is not the JSON that is expected: (it is empty|it ends too early|it breaks JSON's syntax at byte \d+|` +
-	`(the member "/(text|number|list|list/\d+|list/\d+/X)"|it) must be a JSON [a-z0-9 ]+)\.|` +
+	`(the member "/(text|number|list|list/\d+|list/\d+/X)"|it) must be a JSON [a-z0-9 ]+|` +
+	`the member ".*" stands there twice; names that differ in case only are one|it is nested more than 128 deep)\.|` +
 	`The (path value "id"|query parameter "(n|f|b|list)"|header "X-N") (is out of range|must be true or false|must be a number|must be an integer|stands there \d+ times; once is allowed|has a value that its type refuses)\.` +
 	`)$`)
 
@@ -29,9 +30,10 @@ func FuzzDecoder(f *testing.F) {
 	f.Add("1e3", "f=1e39&b=yes", "9223372036854775808", "text/plain", []byte(`x`))
 	f.Add("secret", "f=NaN&f=Inf", "+1", "application/json", []byte(`{"number":1e400} {}`))
 	f.Add("0", "list=&list=256", "0x1", "application/json; charset=latin1", []byte(`{"list":[{"x":""}]}`))
+	f.Add("0", "list=%zz", "1", "application/json", []byte(`{"list":[{"X":1,"x":2}],"TEXT":"","":0,"":0}`))
 	f.Fuzz(func(t *testing.T, id, query, header, contentType string, body []byte) {
 		r := httptest.NewRequest("POST", "/", nil)
-		r.URL.RawQuery = query
+		r.RequestURI = "/?" + query
 		r.SetPathValue("id", id)
 		r.Header["X-N"] = []string{header}
 		if contentType != "" {
@@ -42,6 +44,9 @@ func FuzzDecoder(f *testing.F) {
 			Text   string            `json:"text"`
 			Number uint8             `json:"number"`
 			List   []struct{ X int } `json:"list"`
+		}
+		if request.checkQuery() != nil {
+			return
 		}
 		d := request.Decode()
 		d.JSON(&in)

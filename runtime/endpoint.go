@@ -127,7 +127,13 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	x.request = newRequest(r, policy.Fingerprint, body)
 	// What prepares and works may change what it was given.
 	x.parts = FingerprintParts{Method: r.Method, URI: x.request.URI, Host: r.Host, Header: r.Header, Body: body}
-	p, err := e.prepare(&x.request)
+	var p prepared
+	if err = x.unclear(r); err == nil {
+		p, err = e.prepare(&x.request)
+	}
+	if err == nil && key != "" {
+		err = x.unordered(r)
+	}
 	if key == "" {
 		if err == nil {
 			info := &running{Context: r.Context(), id: ID{Principal: principal, Scope: policy.scope()}}

@@ -16,12 +16,14 @@ type exchange struct {
 	parts    FingerprintParts
 	digest   [32]byte // of the parts under the guard's rule
 	digested bool     // digest was taken
-	work     Work
-	attempt  attempt
-	outcome  outcome
-	header   [4]HeaderField // of the answer, where it has no more
-	taken    bool           // header is in use
-	lines    [5]string      // its values as net/http takes them
+	// otherCase says that the method is not in upper case.
+	otherCase bool
+	work      Work
+	attempt   attempt
+	outcome   outcome
+	header    [4]HeaderField // of the answer, where it has no more
+	taken     bool           // header is in use
+	lines     [5]string      // its values as net/http takes them
 }
 
 // takeHeader is memory for an answer's header, once.

@@ -46,6 +46,9 @@ type Route struct {
 func (s *Server) Handle(p Policy, route Route, decode func(*Request) (Work, error)) http.Handler {
 	return s.endpoint(p, route, func(e *endpoint) {
 		e.prepare = func(r *Request) (prepared, error) {
+			if err := r.checkQuery(); err != nil {
+				return prepared{}, err
+			}
 			work, err := decode(r)
 			return prepared{work: work}, err
 		}
@@ -67,6 +70,9 @@ func HandleTx[T any](s *Server, ledger TxLedger[T], p Policy, route Route, decod
 	}
 	return s.endpoint(p, route, func(e *endpoint) {
 		e.prepare = func(r *Request) (prepared, error) {
+			if err := r.checkQuery(); err != nil {
+				return prepared{}, err
+			}
 			work, err := decode(r)
 			if err != nil {
 				return prepared{}, err

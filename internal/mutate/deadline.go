@@ -90,7 +90,7 @@ var deadlineMutations = []mutation{
 	{
 		what: "a request is what its decoder made of it",
 		file: "runtime/call.go",
-		old:  "return rule.Fingerprint(c.exchange.parts)",
+		old:  "return c.exchange.fingerprint(rule)",
 		new:  "p := c.exchange.parts\n\t\tp.Body = c.exchange.request.Body\n\t\treturn rule.Fingerprint(p)",
 		test: runtimeTest("TestFingerprintIsThatOfWhatWasSent"),
 	},

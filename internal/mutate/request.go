@@ -54,8 +54,8 @@ var requestMutations = []mutation{
 	{
 		what: "what follows the value is not looked at",
 		file: "runtime/canonical.go",
-		old:  "return c.out, c.at == len(c.in)",
-		new:  "return c.out, true",
+		old:  "return c.ordered(), c.at == len(c.in)",
+		new:  "return c.ordered(), true",
 		test: runtimeTest("TestCanonicalJSONRefuses"),
 	},
 	{
@@ -166,8 +166,8 @@ var requestMutations = []mutation{
 	{
 		what: "a body that somebody has read is taken for whole",
 		file: "runtime/body.go",
-		old:  "return int64(len(body)) < r.ContentLength",
-		new:  "return false",
+		old:  "case r.ContentLength >= 0 && int64(len(body)) < r.ContentLength:",
+		new:  "case r.ContentLength >= 0 && int64(len(body)) < 0:",
 		test: runtimeTest("TestConsumedBodyIsRefused"),
 	},
 	{
@@ -176,6 +176,48 @@ var requestMutations = []mutation{
 		old:  "\t\tr = readable(r.WithContext(r.Context()), body, unread)\n",
 		new:  "",
 		test: runtimeTest("TestBodyIsTakenBeforeUserCode"),
+	},
+	{
+		what: "names that differ in case only are taken for two fields",
+		file: "runtime/json_names.go",
+		old:  "own, alike := s.folded[string(foldName(name))]",
+		new:  "own, alike := s.folded[string(name)]",
+		test: runtimeTest("TestNamesClash"),
+	},
+	{
+		what: "a body that is ambiguous is decoded",
+		file: "runtime/decoder.go",
+		old:  "clash := namesClash(d.request.Body, reflect.TypeOf(v)); clash != nil {",
+		new:  "clash := namesClash(d.request.Body, reflect.TypeOf(v)); clash != nil && clash.deep {",
+		test: runtimeTest("TestAmbiguousBodiesAreRefused"),
+	},
+	{
+		what: "a canonical form without an order stands for what nobody has decoded",
+		file: "runtime/ambiguous.go",
+		old:  "\treturn clash.refusal()\n",
+		new:  "\treturn nil\n",
+		test: runtimeTest("TestAlikeNamesWithoutADecoder"),
+	},
+	{
+		what: "a query is read as far as it parses",
+		file: "runtime/request.go",
+		old:  "if r.Query(); r.queryErr != nil {",
+		new:  "if r.Query(); r.queryErr != nil && r.query == nil {",
+		test: runtimeTest("TestMalformedQueries"),
+	},
+	{
+		what: "handlers see the lines of a header apart",
+		file: "runtime/request.go",
+		old:  "\tcase len(lines) > 1:\n\t\treturn []string{strings.Join(lines, \", \")}\n",
+		new:  "",
+		test: runtimeTest("TestHeadersAreSeenAsTheyAreCompared"),
+	},
+	{
+		what: "a method in lower case has the fingerprint of the other",
+		file: "runtime/ambiguous.go",
+		old:  "\tif x.otherCase {\n",
+		new:  "\tif x.otherCase && rule.Body == \"\" {\n",
+		test: runtimeTest("TestMethodsAreCaseSensitive"),
 	},
 	{
 		what: "an empty key is a key",
