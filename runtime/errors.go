@@ -101,7 +101,7 @@ func retryKey(cause error) *Error {
 
 func inProgress(left time.Duration) *Error {
 	return &Error{Status: 409, Code: CodeKeyInProgress, RetryAfter: left,
-		Message: "A request with this key is still running. Retry with the same key."}
+		Message: "A request with this key has no answer yet: it is running, or it failed and holds its key for a while. Retry with the same key."}
 }
 
 func outcomeUnknown(cause error) *Error {

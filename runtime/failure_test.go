@@ -78,6 +78,9 @@ func TestFailurePolicies(t *testing.T) {
 					}
 				case "409":
 					wantCode(t, again, 409, "idempotency_key_in_progress")
+					if text := again.Body.String(); !strings.Contains(text, "holds its key") || strings.Contains(text, "still running") {
+						t.Errorf("nothing runs, but the answer is %s", text)
+					}
 					g.clock.move(p.Lease)
 					if do(h, request("k", "")); g.runs != 2 {
 						t.Error("after the lease the key is still held")

@@ -37,7 +37,7 @@ func decisions(e *spec.Endpoint) []Decision {
 		Decision{"the key is new", success(e), "", "runs; the answer is kept for " + duration(p.Retain)},
 		Decision{"the key is another request's", p.Mismatch, runtime.CodeKeyReused, "not run, not replayed"},
 		Decision{Request: "a retry, completed", Then: "the stored answer, with " + p.ReplayMarker + ": true"},
-		Decision{"a retry, still running", http.StatusConflict, runtime.CodeKeyInProgress, running(p)},
+		Decision{pending(p), http.StatusConflict, runtime.CodeKeyInProgress, running(p)},
 		Decision{"a retry, lease over", success(e), "", takeover(e)},
 	)
 	if p.Gone > 0 {
@@ -59,6 +59,14 @@ func success(e *spec.Endpoint) int {
 		return 0
 	}
 	return e.Status
+}
+
+// pending is a retry that meets a claim without an answer.
+func pending(p runtime.Policy) string {
+	if p.Failure == runtime.FailureHold {
+		return "a retry, running or held"
+	}
+	return "a retry, still running"
 }
 
 // running says what a duplicate of a running request gets.

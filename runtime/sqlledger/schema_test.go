@@ -53,8 +53,8 @@ func TestManagedSchemaIsNotCreated(t *testing.T) {
 	driver := &stub{}
 	s := &statements{schema: schema, version: func() (int64, error) { return 0, errNoTable }}
 	_, err := sqlledger.New(t.Context(), stubDB(t, driver), sqlledger.EngineSQLite, s, sqlledger.WithSchemaManaged())
-	if !errors.Is(err, errNoTable) {
-		t.Errorf("New = %v; want %v", err, errNoTable)
+	if !errors.Is(err, errNoTable) || strings.Contains(err.Error(), "created") || !strings.Contains(err.Error(), "your migrations") {
+		t.Errorf("New = %v; want %v, and that a migration creates it", err, errNoTable)
 	}
 	if len(driver.executed) != 0 {
 		t.Errorf("executed %q; want nothing", driver.executed)

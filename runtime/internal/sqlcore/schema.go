@@ -25,6 +25,9 @@ func (l *Core[DB]) CheckSchema(ctx context.Context, managed bool) error {
 			version, err = l.schemaVersion(ctx)
 		}
 	}
+	if err != nil && managed {
+		return fmt.Errorf("idemgen: the ledger's schema cannot be read, and WithSchemaManaged leaves it to your migrations: if it is missing, apply schema.sql, or what idemgen schema prints, before the start: %w", err)
+	}
 	if err != nil {
 		return fmt.Errorf("idemgen: the ledger's schema cannot be created or read: %w", err)
 	}
