@@ -64,7 +64,10 @@ func (b *background) close(ctx context.Context) int {
 	b.mu.Unlock()
 	select {
 	case <-b.idle:
-		return 0
+		if ctx.Err() == nil {
+			return 0
+		}
+		// A request that still runs may start a task: it is abandoned, too.
 	case <-ctx.Done():
 	}
 	b.cancel()

@@ -18,8 +18,9 @@ import (
 // A row that has a recovery point is half done: its first phases stand. Nothing
 // takes it over, reuses, releases or sweeps it; a completion takes the point off.
 //
-// Errors: [ErrRowLocked] and [ErrUnavailable] (also context errors) pass with
-// time; any other error is final for the statement that met it.
+// Errors: [ErrRefused] is for good. Any other error may pass with time, also one
+// that an implementation knows nothing of; [ErrRowLocked] and [ErrUnavailable]
+// say why it may.
 // Package ledgertest is the suite that every implementation passes.
 type Ledger interface {
 	// Insert claims a key that no row holds. It reports false when a row
@@ -218,6 +219,12 @@ var (
 	// ErrUnavailable says that the ledger could not be reached, or that a
 	// lock on the whole database did not come.
 	ErrUnavailable = errors.New("idemgen: the ledger is unavailable")
+
+	// ErrRefused says that the values which a statement was to store can never
+	// be stored, these very bytes: they do not fit, or break a rule of the
+	// table. Nothing else is final. A missing grant, an account that may not
+	// log in and a table that is not there are mended while the process runs.
+	ErrRefused = errors.New("idemgen: the ledger cannot store this")
 
 	// ErrTxFailed says that a statement of the handler failed inside a
 	// transaction, which can only be rolled back since.

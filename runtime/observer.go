@@ -45,8 +45,9 @@ const (
 	EventTakenOver     EventKind = "taken_over"     // a claim whose lease was over was claimed
 	EventReplayed      EventKind = "replayed"       // a stored answer was given again
 	EventRefused       EventKind = "refused"        // Code and Status say why
-	EventCompleted     EventKind = "completed"      // the answer is stored; Duration: of the work
+	EventCompleted     EventKind = "completed"      // the answer is stored, maybe after the caller had it; Duration: of the work
 	EventReleased      EventKind = "released"       // the claim was deleted; Duration: of the work
+	EventGaveUp        EventKind = "gave_up"        // an answer that was computed, or a release, will not be stored any more: the key is pending until its lease ends, and may then run again
 	EventHeld          EventKind = "held"           // the claim was left pending; Duration: of the work
 	EventFencedOut     EventKind = "fenced_out"     // another claim had taken the key over
 	EventOverdue       EventKind = "overdue"        // the handler passed its deadline and still runs

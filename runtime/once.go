@@ -64,11 +64,12 @@ func (t *transactedOnce) settle(ctx context.Context, h *held, call Call, out *ou
 		// The handler passed over the failure of a statement of its own.
 		out.err, out.answer, out.as = err, t.failureAnswer(ctx, err, t.policy.Failure), t.policy.Failure
 		return t.undo(ctx, h, call, out)
-	case err != nil && passing(err):
-		return t.refuseUnrecorded(ctx, h, call, out, err)
-	case err != nil:
+	case errors.Is(err, ErrRefused):
+		// The savepoint went with the completion that was tried.
 		out.err, out.answer = err, t.tooLarge()
-		return t.undo(ctx, h, call, out)
+		return t.rolledBack(ctx, h, call, out, t.tx.Rollback(ctx))
+	case err != nil:
+		return t.refuseUnrecorded(ctx, h, call, out, err)
 	case !stands:
 		t.tx.Rollback(ctx)
 		return t.fencedOut(ctx, h, call, claimFailed)
@@ -196,16 +197,23 @@ func (t *transactedOnce) ended(ctx context.Context, h *held, call Call, out *out
 	switch {
 	case err == nil && !won:
 		return t.fencedOut(ctx, h, call, outcomeUnknown)
-	case err == nil || !passing(err):
+	case err == nil || errors.Is(err, ErrRefused):
 		return t.transacted.ended(ctx, h, call, out, cause)
 	}
 	t.closes(ctx, h, out, cause)
 	stored, _ := t.store(out.answer)
+	done := Event{Kind: EventCompleted, Generation: h.Generation, Status: out.answer.Status, Duration: out.took, Err: out.err}
 	t.later(ctx, h.fence, err, func(ctx context.Context) (bool, error) {
-		if _, won, err := t.engine.ledger.Insert(ctx, t.again()); err != nil || !won {
-			return won, err
+		if _, _, err := t.engine.ledger.Insert(ctx, t.again()); err != nil {
+			return false, err
 		}
-		return t.keep(ctx, Completion{Fence: h.fence, Terms: t.terms, Answer: stored})
+		// A row that is there already may be this one, completed by an attempt
+		// whose answer was lost.
+		stands, err := t.keep(ctx, Completion{Fence: h.fence, Terms: t.terms, Answer: stored})
+		if stands && err == nil {
+			t.observe(ctx, h.fence.ID, done)
+		}
+		return stands, err
 	})
 	return Result{Answer: out.answer, Err: out.err}, nil
 }

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -31,6 +32,7 @@ type onceTx struct {
 	once   *onceLedger
 	claim  runtime.Claim
 	undone bool
+	spent  bool
 }
 
 func (l *onceLedger) CanOnce() bool { return !l.cannot }
@@ -71,6 +73,9 @@ func (tx *onceTx) Complete(_ context.Context, c runtime.Completion) (bool, error
 	if tx.ended {
 		return false, runtime.ErrTxEnded
 	}
+	// The savepoint is released before the completion is tried, unless a
+	// statement has failed already.
+	tx.spent = !errors.Is(tx.ledger.complete, runtime.ErrTxFailed)
 	if tx.ledger.complete != nil && !tx.undone {
 		return false, tx.ledger.complete
 	}
@@ -79,7 +84,7 @@ func (tx *onceTx) Complete(_ context.Context, c runtime.Completion) (bool, error
 }
 
 func (tx *onceTx) Undo(context.Context) error {
-	if tx.ended {
+	if tx.ended || tx.spent {
 		return runtime.ErrTxEnded
 	}
 	tx.lines, tx.undone = nil, true
@@ -374,7 +379,7 @@ func TestOnceCompletionThatFails(t *testing.T) {
 		runs int
 	}{
 		"passing":            {runtime.ErrUnavailable, "idempotency_ledger_unavailable", 2},
-		"refused":            {errors.New("packet too large"), "idempotency_response_too_large", 1},
+		"refused":            {fmt.Errorf("%w: packet too large", runtime.ErrRefused), "idempotency_response_too_large", 1},
 		"a failed statement": {runtime.ErrTxFailed, "internal_error", 2},
 	} {
 		t.Run(name, func(t *testing.T) {

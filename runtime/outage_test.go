@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -171,7 +172,7 @@ func TestAnswerRefusedInTheBackgroundCompletesWithTheSentinel(t *testing.T) {
 			case 1:
 				return false, runtime.ErrUnavailable
 			case 2:
-				return false, errors.New("packet too large")
+				return false, fmt.Errorf("%w: packet too large", runtime.ErrRefused)
 			}
 			return g.ledger.Ledger.Complete(ctx, c)
 		}
@@ -211,7 +212,7 @@ func TestRefusedAnswerCompletesWithTheSentinel(t *testing.T) {
 	g := newRig(t)
 	g.ledger.complete = func(ctx context.Context, c runtime.Completion) (bool, error) {
 		if strings.Contains(string(c.Answer.Body), `"id"`) {
-			return false, errors.New("packet too large")
+			return false, fmt.Errorf("%w: packet too large", runtime.ErrRefused)
 		}
 		return g.ledger.Ledger.Complete(ctx, c)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 )
 
@@ -28,13 +29,11 @@ func (g *Guard) settle(ctx context.Context, h *held, call Call, out *outcome) (R
 		g.observe(ctx, h.fence.ID, Event{Kind: EventHeld, Generation: h.Generation, Status: out.answer.Status, Duration: out.took, Err: out.err})
 		return result, nil
 	case FailureRelease:
-		stands, err := g.write(ctx, h.fence, func(ctx context.Context) (bool, error) {
-			return g.engine.ledger.Release(ctx, h.fence)
-		})
+		done := Event{Kind: EventReleased, Generation: h.Generation, Status: out.answer.Status, Duration: out.took, Err: out.err}
+		stands, err := g.release(ctx, h.fence, done)
 		if err == nil && !stands {
 			return g.fencedOut(ctx, h, call, outcomeUnknown)
 		}
-		g.observe(ctx, h.fence.ID, Event{Kind: EventReleased, Generation: h.Generation, Status: out.answer.Status, Duration: out.took, Err: out.err})
 		return result, nil
 	}
 	stored, fits := g.store(out.answer)
@@ -42,8 +41,9 @@ func (g *Guard) settle(ctx context.Context, h *held, call Call, out *outcome) (R
 		g.logTooLarge(ctx, h)
 		result.Answer = g.tooLarge()
 	}
-	stands, refused, err := g.complete(ctx, h, stored)
-	if refused {
+	done := Event{Kind: EventCompleted, Generation: h.Generation, Status: result.Answer.Status, Duration: out.took, Err: out.err}
+	stands, replaced, err := g.complete(ctx, h, stored, done)
+	if replaced {
 		result.Answer = g.tooLarge()
 	}
 	if err == nil && !stands {
@@ -51,45 +51,58 @@ func (g *Guard) settle(ctx context.Context, h *held, call Call, out *outcome) (R
 			return g.fencedOut(ctx, h, call, outcomeUnknown)
 		}
 		g.logFencedOut(ctx, h)
-		return result, nil
 	}
-	g.observe(ctx, h.fence.ID, Event{Kind: EventCompleted, Generation: h.Generation, Status: result.Answer.Status, Duration: out.took, Err: out.err})
 	return result, nil
 }
 
-// complete stores an answer, if need be in the background. A refusal that time
-// does not mend (a packet limit, say) stores the sentinel at once, so that the
-// key is not wedged and the effect not repeated; refused then says so.
-func (g *Guard) complete(ctx context.Context, h *held, stored StoredAnswer) (stands, refused bool, err error) {
-	c := Completion{Fence: h.fence, Terms: g.terms, Answer: stored}
+// complete stores an answer, if need be in the background; done is observed
+// when it is stored, and not before. replaced says that an error answer stands
+// in its place, or will.
+func (g *Guard) complete(ctx context.Context, h *held, stored StoredAnswer, done Event) (stands, replaced bool, err error) {
 	limited := &deadline{Context: ctx, at: time.Now().Add(settleLimit)}
 	defer limited.end()
-	stands, err = g.keep(limited, c)
-	if err == nil {
-		return stands, false, nil
+	a := &answering{Completion: Completion{Fence: h.fence, Terms: g.terms, Answer: stored}, done: done}
+	stands, err = g.keepOrReplace(limited, a)
+	replaced = a.replaced
+	if err != nil {
+		g.later(ctx, h.fence, err, func(ctx context.Context) (bool, error) { return g.keepOrReplace(ctx, a) })
 	}
-	if !passing(err) {
-		g.logRefused(ctx, c.ID, err)
-		c, refused = g.sentinel(c), true
-		if stands, err = g.keep(limited, c); err == nil || !passing(err) {
-			return stands, refused, err
-		}
-	}
-	g.completeLater(ctx, c, refused, err)
-	return false, refused, err
+	return stands, replaced, err
 }
 
-// completeLater repeats a completion in the background.
-func (g *Guard) completeLater(ctx context.Context, c Completion, refused bool, cause error) {
-	g.later(ctx, c.Fence, cause, func(ctx context.Context) (bool, error) {
-		stands, err := g.keep(ctx, c)
-		if err != nil && !passing(err) && !refused {
-			g.logRefused(ctx, c.ID, err)
-			c, refused = g.sentinel(c), true
-			stands, err = g.keep(ctx, c)
+// answering is a completion that is tried until it is stored.
+type answering struct {
+	Completion
+	done     Event
+	replaced bool // the sentinel may be stored already, so that nothing else is
+}
+
+// keepOrReplace makes one attempt to store an answer or, where the ledger can
+// never store these very bytes (a packet limit, say), the sentinel, so that the
+// key is not wedged and the effect not repeated. A ledger that refuses the
+// sentinel, too, does so for another reason than these bytes, which may pass.
+func (g *Guard) keepOrReplace(ctx context.Context, a *answering) (stands bool, err error) {
+	if !a.replaced {
+		stands, err = g.keep(ctx, a.Completion)
+	}
+	refusal := err
+	if a.replaced || errors.Is(refusal, ErrRefused) {
+		stands, err = g.keep(ctx, g.sentinel(a.Completion))
+		if a.replaced = !errors.Is(err, ErrRefused); !a.replaced {
+			return false, errors.Join(refusal, err)
 		}
-		return stands, err
-	})
+		if refusal != nil {
+			g.logRefused(ctx, a.ID, refusal)
+		}
+	}
+	done := a.done
+	if a.replaced {
+		done.Status = http.StatusInternalServerError
+	}
+	if stands && err == nil {
+		g.observe(ctx, a.ID, done)
+	}
+	return stands, err
 }
 
 // keep seals an answer and stores it.
@@ -120,20 +133,27 @@ func (g *Guard) logRefused(ctx context.Context, id ID, err error) {
 	g.log(ctx, slog.LevelError, id, "the ledger refused the answer; an error answer stands in its place", slog.Any("error", err))
 }
 
-// passing reports whether an error of the ledger may pass with time.
-func passing(err error) bool {
-	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrRowLocked) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-}
-
-// write makes one fenced write that must happen sooner or later: within
-// settleLimit for the caller, then in the background. Its error is the first
-// attempt's.
-func (g *Guard) write(ctx context.Context, f Fence, attempt func(context.Context) (bool, error)) (bool, error) {
+// release deletes a claim, within settleLimit for the caller, then in the
+// background; done is observed when it is deleted.
+func (g *Guard) release(ctx context.Context, f Fence, done Event) (bool, error) {
+	again := false
+	attempt := func(ctx context.Context) (bool, error) {
+		stands, err := g.engine.ledger.Release(ctx, f)
+		if err == nil && !stands && again {
+			// An attempt whose answer was lost may have deleted the row.
+			_, found, readErr := g.engine.ledger.Read(ctx, f.ID)
+			stands, err = !found && readErr == nil, readErr
+		}
+		if stands && err == nil {
+			g.observe(ctx, f.ID, done)
+		}
+		again = true
+		return stands, err
+	}
 	limited, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
 	stands, err := attempt(limited)
-	if err != nil && passing(err) {
+	if err != nil {
 		g.later(ctx, f, err, attempt)
 	}
 	return stands, err
@@ -142,36 +162,46 @@ func (g *Guard) write(ctx context.Context, f Fence, attempt func(context.Context
 // later repeats a fenced write in the background until the ledger answers.
 func (g *Guard) later(ctx context.Context, f Fence, cause error, attempt func(context.Context) (bool, error)) {
 	g.log(ctx, slog.LevelError, f.ID, "the ledger failed after the handler ran; retrying in the background", slog.Any("error", cause))
-	g.engine.background.run(true, func(ctx context.Context) {
-		g.persist(ctx, f, func(ctx context.Context) error {
+	started := g.engine.background.run(true, func(ctx context.Context) {
+		err := g.persist(ctx, f, func(ctx context.Context) error {
 			stands, err := attempt(ctx)
 			if err == nil && !stands {
 				g.observe(ctx, f.ID, Event{Kind: EventFencedOut, Generation: f.Generation})
 			}
 			return err
 		})
+		if err != nil {
+			g.gaveUp(ctx, f, err)
+		}
 	})
+	if !started {
+		g.gaveUp(ctx, f, cause)
+	}
 }
 
-// persist repeats a write until the ledger answers, or the engine is closed.
-// Whether the write still stands is decided by its fence alone.
-func (g *Guard) persist(ctx context.Context, f Fence, write func(context.Context) error) {
+// gaveUp tells of a write that nobody repeats any more.
+func (g *Guard) gaveUp(ctx context.Context, f Fence, err error) {
+	g.log(ctx, slog.LevelError, f.ID, "a write that was retried in the background was given up; the key is pending until its lease ends, and may then run again",
+		slog.Int64("generation", f.Generation), slog.Any("error", err))
+	g.observe(ctx, f.ID, Event{Kind: EventGaveUp, Generation: f.Generation, Err: err})
+}
+
+// persist repeats a write until the ledger answers, or the engine is closed:
+// then it returns the last error. Whether the write still stands is decided by
+// its fence alone.
+func (g *Guard) persist(ctx context.Context, f Fence, write func(context.Context) error) error {
 	for pause := persistMin; ; pause = min(pause*2, persistMax) {
 		limited, cancel := context.WithTimeout(ctx, persistLimit)
 		err := write(limited)
 		cancel()
 		if err == nil {
-			return
-		}
-		if !passing(err) {
-			g.log(ctx, slog.LevelError, f.ID, "the ledger refused a write that was retried in the background", slog.Any("error", err))
-			return
+			return nil
 		}
 		g.observe(ctx, f.ID, Event{Kind: EventLedgerRetried, Generation: f.Generation, Err: err})
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return
+			return err
 		}
 	}
 }

@@ -132,12 +132,12 @@ func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcom
 		// The handler passed over the failure of a statement of its own.
 		out.err, out.answer, out.as = err, t.failureAnswer(ctx, err, t.policy.Failure), t.policy.Failure
 		return t.rollBack(ctx, h, call, out)
-	case err != nil && passing(err):
-		out.err, out.as = unrecorded(err), FailureRelease
-		out.answer = t.failureAnswer(ctx, out.err, out.as)
+	case errors.Is(err, ErrRefused):
+		out.err, out.answer = err, t.tooLarge()
 		return t.rollBack(ctx, h, call, out)
 	case err != nil:
-		out.err, out.answer = err, t.tooLarge()
+		out.err, out.as = unrecorded(err), FailureRelease
+		out.answer = t.failureAnswer(ctx, out.err, out.as)
 		return t.rollBack(ctx, h, call, out)
 	case !stands:
 		if err := t.tx.Rollback(ctx); err != nil {

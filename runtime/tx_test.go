@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -321,7 +322,7 @@ func TestTxCompletionThatFails(t *testing.T) {
 		wantBook(t, l, "line")
 	})
 	t.Run("refused", func(t *testing.T) {
-		g, l := newRig(t), &txLedger{complete: errors.New("packet too large")}
+		g, l := newRig(t), &txLedger{complete: fmt.Errorf("%w: packet too large", runtime.ErrRefused)}
 		h := g.transacted(l, txPolicy(), bookOne)
 		first := do(h, request("k", ""))
 		wantCode(t, first, 500, "idempotency_response_too_large")

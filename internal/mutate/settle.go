@@ -4,8 +4,8 @@ var settleMutations = []mutation{
 	{
 		what: "an owner that was fenced out of its release answers its own failure",
 		file: "runtime/settle.go",
-		old:  "\t\tif err == nil && !stands {\n\t\t\treturn g.fencedOut(ctx, h, call, outcomeUnknown)\n\t\t}\n\t\tg.observe",
-		new:  "\t\t_, _ = stands, err\n\t\tg.observe",
+		old:  "\t\tif err == nil && !stands {\n\t\t\treturn g.fencedOut(ctx, h, call, outcomeUnknown)\n\t\t}\n",
+		new:  "\t\t_, _ = stands, err\n",
 		test: runtimeTest("TestFencedOutFailureOnALedgerThatIsDown"),
 	},
 	{
@@ -25,29 +25,29 @@ var settleMutations = []mutation{
 	{
 		what: "a completion that failed is not retried",
 		file: "runtime/settle.go",
-		old:  "\tg.completeLater(ctx, c, refused, err)\n",
-		new:  "",
+		old:  "\tif err != nil {\n\t\tg.later(ctx, h.fence, err,",
+		new:  "\tif err != nil && h.Generation == 0 {\n\t\tg.later(ctx, h.fence, err,",
 		test: runtimeTest("TestCompletionIsRetriedInTheBackground"),
 	},
 	{
 		what: "a release that failed is not retried",
 		file: "runtime/settle.go",
-		old:  "if err != nil && passing(err) {",
-		new:  "if err != nil && !passing(err) {",
+		old:  "\tif err != nil {\n\t\tg.later(ctx, f, err, attempt)",
+		new:  "\tif err != nil && f.Generation == 0 {\n\t\tg.later(ctx, f, err, attempt)",
 		test: runtimeTest("TestReleaseIsRetriedInTheBackground"),
 	},
 	{
 		what: "an answer that the ledger refuses in the background leaves the key pending",
 		file: "runtime/settle.go",
-		old:  "if err != nil && !passing(err) && !refused {",
-		new:  "if err != nil && passing(err) && !refused {",
+		old:  "return g.keepOrReplace(ctx, a) })",
+		new:  "return g.keep(ctx, a.Completion) })",
 		test: runtimeTest("TestAnswerRefusedInTheBackgroundCompletesWithTheSentinel"),
 	},
 	{
 		what: "a completion is retried in the background only once",
 		file: "runtime/settle.go",
-		old:  "\t\tif !passing(err) {\n",
-		new:  "\t\tif passing(err) {\n",
+		old:  "\t\tcase <-time.After(pause):\n",
+		new:  "\t\tcase <-time.After(pause):\n\t\t\treturn err\n",
 		test: runtimeTest("TestBackgroundCompletionGoesOn"),
 	},
 	{
@@ -88,8 +88,8 @@ var settleMutations = []mutation{
 	{
 		what: "an answer that the ledger refuses leaves the key pending",
 		file: "runtime/settle.go",
-		old:  "\tif !passing(err) {\n\t\tg.logRefused(ctx, c.ID, err)",
-		new:  "\tif passing(err) {\n\t\tg.logRefused(ctx, c.ID, err)",
+		old:  "\tif a.replaced || errors.Is(refusal, ErrRefused) {\n",
+		new:  "\tif a.replaced {\n",
 		test: runtimeTest("TestRefusedAnswerCompletesWithTheSentinel"),
 	},
 	{
@@ -126,5 +126,33 @@ var settleMutations = []mutation{
 		old:  "\treturn sealed, err\n",
 		new:  "\t_ = sealed\n\treturn stored, err\n",
 		test: runtimeTest("TestSealedAnswersReplay"),
+	},
+	{
+		what: "an answer is replaced because the ledger fails for a while",
+		file: "runtime/settle.go",
+		old:  "\tif a.replaced || errors.Is(refusal, ErrRefused) {\n",
+		new:  "\tif a.replaced || errors.Is(refusal, ErrUnavailable) {\n",
+		test: runtimeTest("TestAnswerOutlivesALedgerThatRefusesForAWhile"),
+	},
+	{
+		what: "a completion is told of before it is stored",
+		file: "runtime/settle.go",
+		old:  "\tif stands && err == nil {\n\t\tg.observe(ctx, a.ID, done)",
+		new:  "\tif stands || err != nil {\n\t\tg.observe(ctx, a.ID, done)",
+		test: runtimeTest("TestAnswerOutlivesALedgerThatRefusesForAWhile"),
+	},
+	{
+		what: "a release whose answer was lost counts as lost to another request",
+		file: "runtime/settle.go",
+		old:  "\t\tif err == nil && !stands && again {\n",
+		new:  "\t\tif err == nil && stands && again {\n",
+		test: runtimeTest("TestReleaseWhoseAnswerWasLost"),
+	},
+	{
+		what: "a write that is given up is not told of",
+		file: "runtime/settle.go",
+		old:  "\t\tif err != nil {\n\t\t\tg.gaveUp(",
+		new:  "\t\tif err == nil {\n\t\t\tg.gaveUp(",
+		test: runtimeTest("TestWritesThatAreGivenUp"),
 	},
 }

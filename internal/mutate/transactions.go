@@ -224,8 +224,8 @@ var onceMutations = []mutation{
 	{
 		what: "a key whose transaction ended behind our back stays open when the ledger is down",
 		file: "runtime/once.go",
-		old:  "case err == nil || !passing(err):",
-		new:  "case err == nil || passing(err):",
+		old:  "case err == nil || errors.Is(err, ErrRefused):",
+		new:  "case err == nil || !errors.Is(err, ErrRefused):",
 		test: runtimeTest("TestOnceEndedWhileTheLedgerIsDown"),
 	},
 	{

@@ -2,7 +2,7 @@ package sim
 
 import (
 	"bytes"
-	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -31,7 +31,7 @@ type row struct {
 }
 
 // errRefused is an error that time does not mend, such as a packet limit.
-var errRefused = errors.New("the ledger refuses this answer")
+var errRefused = fmt.Errorf("%w: it is too heavy", runtime.ErrRefused)
 
 // at finds a row.
 func (t *table) at(id runtime.ID) *row { return t.rows[t.key(id)] }

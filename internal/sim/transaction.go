@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/idemgen/idemgen/runtime"
 )
@@ -20,6 +21,7 @@ type transaction struct {
 	completion *runtime.Completion
 	completed  int64 // when Complete ran
 	failed     bool  // a statement met another transaction: only a rollback helps
+	spent      bool  // its savepoint went with a completion that was tried
 	doomed     bool  // the database will roll it back when it is to commit
 	ended      bool
 	// lost says that its connection is: no statement reaches it any more, and
@@ -83,7 +85,9 @@ func (x *transaction) complete(c runtime.Completion) (bool, error) {
 		return false, err
 	case x.failed:
 		return false, runtime.ErrTxFailed
-	case refused(c.Answer):
+	}
+	x.spent = true
+	if refused(c.Answer) {
 		return false, errRefused
 	}
 	if x.claim == nil && x.table.held(c.Fence) == nil {
@@ -101,6 +105,9 @@ func (x *transaction) complete(c runtime.Completion) (bool, error) {
 func (x *transaction) undo() error {
 	if err := x.alive(); err != nil && !x.unseen(err) {
 		return err
+	}
+	if x.spent {
+		return fmt.Errorf("%w: the savepoint is not there", runtime.ErrTxEnded)
 	}
 	if x.table.variant != EmptyUndo {
 		x.effect = false

@@ -2,7 +2,6 @@ package pgxledger
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -90,12 +89,11 @@ func learning(learned *atomic.Bool) sqlcore.Engine {
 	engine := sqlcore.Postgres
 	class := engine.Class
 	engine.Class = func(err error) sqlcore.Class {
-		var server *pgconn.PgError
-		if errors.As(err, &server) && (server.Code == "26000" || server.Code == "42P05") { // no such name, or one of that name
+		is := class(err)
+		if is == sqlcore.Unprepared {
 			learned.Store(true)
-			return sqlcore.Retry
 		}
-		return class(err)
+		return is
 	}
 	return engine
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -259,17 +258,10 @@ func (m *mysql) undone(ctx context.Context, tx *sql.Tx) bool {
 		if err := rows.Scan(&level, &number, &message); err != nil {
 			return false
 		}
-		undone = undone || level == "Error" && slices.Contains(rollingBack, number)
+		undone = undone || level == "Error" && sqlcore.MySQLRollsBack(number)
 	}
 	return undone && rows.Err() == nil
 }
-
-// rollingBack are the errors with which a server rolls a whole transaction
-// back: a deadlock or a conflict in a cluster, a row that changed since the
-// snapshot, and, where innodb_rollback_on_timeout is set, a lock that did not
-// come. An error that left the transaction as it was is no matter: then the
-// savepoint is there.
-var rollingBack = []uint16{1213, 1020, lockWaitTimeout, 3572}
 
 // fits refuses what is too long for its column: a server that is not strict
 // would cut it.
@@ -282,7 +274,7 @@ func fits(principal, scope, key, operation, policy string) error {
 		{"principal", principal, short}, {"scope", scope, short}, {"key", key, short}, {"operation", operation, short}, {"policy", policy, long},
 	} {
 		if len(column.text) > column.max {
-			return fmt.Errorf("the %s has %d bytes; its column takes %d", column.name, len(column.text), column.max)
+			return fmt.Errorf("%w: the %s has %d bytes; its column takes %d", runtime.ErrRefused, column.name, len(column.text), column.max)
 		}
 	}
 	return nil

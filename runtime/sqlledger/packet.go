@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+
+	"github.com/idemgen/idemgen/runtime"
 )
 
 const (
@@ -32,7 +34,7 @@ func (m *mysql) Complete(ctx context.Context, db DBTX, p CompleteParams) (int64,
 	}
 	switch {
 	case plain+besidePacket > limit:
-		return 0, fmt.Errorf("the answer has %d bytes; the server takes packets of %d bytes (max_allowed_packet)", plain, limit)
+		return 0, fmt.Errorf("%w: the answer has %d bytes; the server takes packets of %d bytes (max_allowed_packet)", runtime.ErrRefused, plain, limit)
 	case quoted+besidePacket > limit:
 		db = prepared{db}
 	}

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"slices"
 	"sync"
+
+	"github.com/idemgen/idemgen/runtime/internal/sqlcore"
 )
 
 // byText runs statements through those that find has, and what it has not as
@@ -60,11 +62,10 @@ type kept struct {
 }
 
 func keepPrepared(db *sql.DB, engine Engine) *kept {
-	k := &kept{db: db, unprepared: engine.Unprepared, statements: map[string]*sql.Stmt{}}
-	if k.unprepared == nil {
-		k.unprepared = func(error) bool { return false }
+	return &kept{
+		db: db, statements: map[string]*sql.Stmt{},
+		unprepared: func(err error) bool { return engine.Is(err, sqlcore.Unprepared) },
 	}
-	return k
 }
 
 // alone runs statements by themselves.

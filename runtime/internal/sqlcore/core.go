@@ -44,7 +44,7 @@ func (l *Core[DB]) NotifyRetry(f func(ctx context.Context, statement string, err
 // Conflict implements [runtime.ConflictTeller].
 func (l *Core[DB]) Conflict(err error) bool {
 	class := l.Engine.class(err)
-	return class == Retry || class == Locked
+	return class == Retry || class == Conflict || class == Locked
 }
 
 // Insert implements [runtime.Ledger].

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"syscall"
 	"time"
 
@@ -32,42 +33,30 @@ type Engine struct {
 	// Prepared says that statements are prepared once for each connection, and
 	// kept: to parse them every time costs more than to run them.
 	Prepared bool
-	// Unprepared reports whether an error says that a statement could not be
-	// prepared and would run as text. Nil: never.
-	Unprepared func(error) bool
 	// Once says that a claim may be made inside a handler's transaction.
 	Once bool
-	// Aborted reports whether an error of a COMMIT says that the database
-	// rolled back instead, for the sake of another transaction. Nil: never.
-	Aborted func(error) bool
 }
-
-// Class is what an error of a statement means for the next attempt.
-type Class int
-
-const (
-	Final  Class = iota // the statement will fail again
-	Retry               // it may succeed at once; it may have succeeded
-	Locked              // another transaction holds the row
-	Down                // the database, not the statement, is the reason
-)
 
 // class adds to the engine's own classes those of any engine.
 func (e Engine) class(err error) Class {
-	// The type, and not the interface net.Error: errors of databases that are
+	// The types, and not the interface net.Error: errors of databases that are
 	// no network's have its methods too (ncruces/go-sqlite3).
 	var network *net.OpError
+	var name *net.DNSError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, sql.ErrConnDone):
 		return Down
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return Down // nobody listens: a request is better refused than held up
+	case errors.Is(err, syscall.ECONNREFUSED), errors.As(err, &name), errors.As(err, &network) && network.Op == "dial":
+		return Down // nobody is there: a request is better refused than held up
 	case errors.Is(err, driver.ErrBadConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, net.ErrClosed), errors.As(err, &network):
+		errors.Is(err, net.ErrClosed), network != nil:
 		return Retry
 	}
 	return e.Class(err)
 }
+
+// Is reports whether an error is of a class.
+func (e Engine) Is(err error, class Class) bool { return err != nil && e.class(err) == class }
 
 // Passing reports whether a statement that failed may well succeed at once.
 func (e Engine) Passing(err error) bool {
@@ -75,28 +64,22 @@ func (e Engine) Passing(err error) bool {
 		return false
 	}
 	class := e.class(err)
-	return class == Retry || class == Locked && e.NoWait
-}
-
-// Unreachable reports whether the database may have ended a transaction by
-// losing its connection, and not because somebody ended it.
-func (e Engine) Unreachable(err error) bool {
-	class := e.class(err)
-	return class == Retry || class == Down
+	return class.again() || class == Locked && e.NoWait
 }
 
 // SavepointError is the class of an error on the savepoint that opens a
 // handler's transaction: nil for nil. The savepoint is gone when the
 // transaction is, unless the database cannot be reached, which ends a
 // transaction without anybody's doing, or one of its statements failed before.
+// An error that nobody knows may be the transaction's end.
 func (e Engine) SavepointError(err error) error {
-	var with interface{ SQLState() string }
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &with) && with.SQLState() == "25P02":
+	}
+	switch e.class(err) {
+	case Failed:
 		return fmt.Errorf("%w: %w", runtime.ErrTxFailed, err)
-	case e.Unreachable(err):
+	case Retry, Conflict, Down:
 		return e.Classify(err)
 	}
 	return fmt.Errorf("%w: %w", runtime.ErrTxEnded, err)
@@ -104,21 +87,28 @@ func (e Engine) SavepointError(err error) error {
 
 // Classify gives an error the class that the runtime acts on.
 func (e Engine) Classify(err error) error {
-	if err == nil || errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrRowLocked) || errors.Is(err, runtime.ErrTxEnded) || errors.Is(err, runtime.ErrTxFailed) {
+	if err == nil || classified(err) {
 		return err
 	}
 	switch e.class(err) {
 	case Locked:
 		return fmt.Errorf("%w: %w", runtime.ErrRowLocked, err)
-	case Retry, Down:
-		return fmt.Errorf("%w: %w", runtime.ErrUnavailable, err)
+	case Refused:
+		return fmt.Errorf("%w: %w", runtime.ErrRefused, err)
 	}
-	return fmt.Errorf("idemgen: ledger: %w", err)
+	return fmt.Errorf("%w: %w", runtime.ErrUnavailable, err)
+}
+
+// classified reports whether an error has a class of the runtime already.
+func classified(err error) bool {
+	return slices.ContainsFunc([]error{
+		runtime.ErrUnavailable, runtime.ErrRowLocked, runtime.ErrRefused, runtime.ErrTxEnded, runtime.ErrTxFailed,
+	}, func(class error) bool { return errors.Is(err, class) })
 }
 
 // ClassifyCommit is Classify for the error of a COMMIT.
 func (e Engine) ClassifyCommit(err error) error {
-	if err != nil && e.Aborted != nil && e.Aborted(err) {
+	if e.Is(err, Conflict) {
 		return fmt.Errorf("%w: %w", runtime.ErrTxConflict, err)
 	}
 	return e.Classify(err)
