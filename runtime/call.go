@@ -31,16 +31,36 @@ func (c *Call) fingerprint(rule Rule) [32]byte {
 	return c.Fingerprint(rule)
 }
 
-// digest is the call's fingerprint under the guard's own rule, taken once.
-func (g *Guard) digest(call *Call) [32]byte {
+// digest is the fingerprint that a new row of the call has, taken once.
+func (g *Guard) digest(id ID, call *Call) [32]byte {
 	x := call.exchange
-	if x == nil {
-		return call.fingerprint(g.policy.Fingerprint)
+	if x != nil && x.digested {
+		return x.digest
 	}
-	if !x.digested {
-		x.digest, x.digested = call.fingerprint(g.policy.Fingerprint), true
+	digest := call.fingerprint(g.policy.Fingerprint)
+	if key := g.engine.settings.newRowsKey(); key != nil {
+		digest = key.of(id, digest)
 	}
-	return x.digest
+	if x != nil {
+		x.digest, x.digested = digest, true
+	}
+	return digest
+}
+
+// digestFor is the fingerprint that the call has as a row of that rule.
+func (g *Guard) digestFor(stored string, id ID, call *Call) ([32]byte, error) {
+	if stored == g.rule {
+		return g.digest(id, call), nil
+	}
+	rule, key, err := g.engine.settings.ruleOf(stored)
+	if err != nil {
+		return [32]byte{}, err
+	}
+	digest := call.fingerprint(rule)
+	if key != nil {
+		digest = key.of(id, digest)
+	}
+	return digest, nil
 }
 
 // Answer is what a piece of work ends with and what a replay repeats.
@@ -98,13 +118,9 @@ func (g *Guard) decide(ctx context.Context, id ID, call Call, row *Row) (verdict
 		}
 		return reusable, Result{}, nil
 	}
-	fingerprint := g.digest(&call)
-	if row.Policy != g.rule {
-		rule, err := ParseRule(row.Policy)
-		if err != nil {
-			return answered, Result{}, retryKey(err)
-		}
-		fingerprint = call.fingerprint(rule)
+	fingerprint, err := g.digestFor(row.Policy, id, &call)
+	if err != nil {
+		return answered, Result{}, retryKey(err)
 	}
 	if fingerprint != row.Fingerprint {
 		return answered, Result{}, &Error{Status: g.policy.Mismatch, Code: CodeKeyReused,

@@ -28,7 +28,7 @@ func (g *Guard) claim(ctx context.Context, id ID, call Call, p plan) (*held, Res
 	a := &call.exchange.attempt
 	*a = attempt{guard: g, plan: p}
 	a.claim.ID, a.claim.Terms, a.claim.Owner = id, g.terms, newOwner()
-	a.claim.Operation, a.claim.Policy, a.claim.Fingerprint = g.policy.Operation, g.rule, g.digest(&call)
+	a.claim.Operation, a.claim.Policy, a.claim.Fingerprint = g.policy.Operation, g.rule, g.digest(id, &call)
 	a.held.fence = Fence{ID: id, Owner: a.claim.Owner}
 	insertFirst := !g.engine.seen.meet(id)
 	for ; a.statements < maxClaimStatements; insertFirst = true {

@@ -64,7 +64,7 @@ func (e *Engine) Guard(p Policy) (*Guard, error) {
 	return &Guard{
 		engine: e,
 		policy: p,
-		rule:   p.Fingerprint.String(),
+		rule:   e.settings.newRule(p.Fingerprint),
 		terms:  Terms{Lease: p.Lease, Retain: p.Retain, Gone: p.Gone},
 	}, nil
 }

@@ -19,7 +19,10 @@ type settings struct {
 	challenge string
 	sealer    Sealer
 	// unsealedUntil is when answers that are not sealed are refused.
-	unsealedUntil time.Time
+	unsealedUntil   time.Time
+	fingerprintKeys []fingerprintKey
+	keyedRows       bool // new rows have the first of the keys
+	saidKeyed       bool // by an option of its own
 
 	problemBase   string
 	renderProblem ProblemFunc
@@ -131,5 +134,5 @@ func newSettings(opts []Option) (settings, error) {
 	if s.sealer == nil && !s.unsealedUntil.IsZero() {
 		return s, errors.New("idemgen: AllowUnsealed: there is no sealer: without WithSealer every answer is unsealed")
 	}
-	return s, nil
+	return s, s.takeFingerprintKeys()
 }

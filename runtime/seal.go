@@ -117,8 +117,9 @@ type AESKey struct {
 // the first one seals, all of them open. One key must not seal more than 2^32
 // texts.
 type AESSealer struct {
-	first uint32
-	keys  map[uint32]cipher.AEAD
+	first   uint32
+	keys    map[uint32]cipher.AEAD
+	secrets [][]byte // for fingerprints, in the order of the keys
 }
 
 // NewAESSealer returns a sealer. At least one key is needed; IDs are unique.
@@ -141,9 +142,14 @@ func NewAESSealer(keys ...AESKey) (*AESSealer, error) {
 		if s.keys[k.ID], err = cipher.NewGCM(block); err != nil {
 			return nil, err
 		}
+		secret := hmacOf(k.Key, []byte("idemgen: secret of fingerprints"))
+		s.secrets = append(s.secrets, secret[:])
 	}
 	return s, nil
 }
+
+// FingerprintSecrets implements [FingerprintSecreter]: they follow from the keys.
+func (s *AESSealer) FingerprintSecrets() [][]byte { return s.secrets }
 
 const (
 	sealedID    = 4
