@@ -60,7 +60,7 @@ func Generate(ctx context.Context, cfg Config, patterns ...string) (*Result, err
 	if err != nil {
 		return nil, err
 	}
-	dir, err := filepath.Abs(cfg.Dir)
+	dir, err := source.WorkingDir(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,14 @@ func drive(log, export string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(file, os.Args[1:], request.Mode&packages.NeedDeps != 0); err != nil {
+	what := "listed"
+	switch {
+	case request.Mode&packages.NeedDeps != 0:
+		what = "loaded with sources"
+	case request.Mode&packages.NeedTypes != 0:
+		what = "loaded"
+	}
+	if _, err := fmt.Fprintln(file, os.Args[1:], what); err != nil {
 		return err
 	}
 	if err := file.Close(); err != nil {

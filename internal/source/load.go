@@ -12,7 +12,6 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
+	"github.com/idemgen/idemgen/internal/regular"
 	"github.com/idemgen/idemgen/internal/spec"
 )
 
@@ -54,9 +54,28 @@ func Load(ctx context.Context, cfg Config, patterns ...string) ([]*spec.Package,
 	}
 }
 
+// WorkingDir is the folder that a run works in: absolute, and as it was named,
+// since a module may have links in it. Only where a link leads into a module
+// from outside does it name what the link leads to: the go command looks for
+// go.mod along the name.
+func WorkingDir(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if _, around := ModuleAround(dir); around == "" {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			if _, around := ModuleAround(real); around != "" {
+				return real, nil
+			}
+		}
+	}
+	return dir, nil
+}
+
 // load is Load, with the packages beside their problems.
 func load(ctx context.Context, cfg Config, patterns []string) ([]*spec.Package, spec.Problems, error) {
-	dir, err := filepath.Abs(cfg.Dir)
+	dir, err := WorkingDir(cfg.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,17 +87,25 @@ func load(ctx context.Context, cfg Config, patterns []string) ([]*spec.Package, 
 			return nil, nil, fmt.Errorf("%s is a file: name its package, such as ./%s, since a file alone does not show its neighbours", pattern, filepath.ToSlash(filepath.Dir(pattern)))
 		}
 	}
-	l := &loader{ctx: ctx, cfg: cfg, dir: dir, patterns: patterns, masks: masks(dir, patterns, cfg.Tags)}
-	if len(l.masks) > 0 {
+	env, err := newEnvironment(ctx, dir, cfg.Env)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &loader{ctx: ctx, cfg: cfg, dir: dir, patterns: patterns, env: env, flags: env.flags}
+	if cfg.Tags != "" {
+		l.flags = append(l.flags, "-tags="+cfg.Tags)
+	}
+	if l.listing, err = l.list(); err != nil {
+		return nil, nil, err
+	}
+	l.masks = masks(l.listing.folders, cfg.Tags, env.overlay)
+	if env.overlay == nil && len(l.masks) > 0 {
 		flag, remove, err := overlayFlag(l.masks)
 		if err != nil {
 			return nil, nil, err
 		}
 		defer remove()
 		l.flags = append(l.flags, flag)
-	}
-	if cfg.Tags != "" {
-		l.flags = append(l.flags, "-tags="+cfg.Tags)
 	}
 	// Export data is ten times faster than the sources of all dependencies.
 	// It is missing where a dependency does not compile, and unreadable where
@@ -104,8 +131,10 @@ type loader struct {
 	cfg      Config
 	dir      string // absolute
 	patterns []string
+	env      *environment
+	flags    []string // of the go command
+	listing  *listing
 	masks    map[string]mask // of previous output
-	flags    []string        // of the go command
 }
 
 // result is what one loading gave.
@@ -125,34 +154,19 @@ const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFil
 
 // run loads once.
 func (l *loader) run(more packages.LoadMode) (*result, error) {
+	if len(l.listing.queries) == 0 {
+		return &result{}, nil
+	}
 	parsed := &parsedFiles{content: map[string][]byte{}, errors: map[string]scanner.ErrorList{}, masks: l.masks}
-	config := &packages.Config{
-		Context: l.ctx, Mode: mode | more, Dir: l.dir, Env: l.cfg.Env, BuildFlags: l.flags,
-		Fset: token.NewFileSet(), ParseFile: parsed.parse,
-	}
-	var queries []string
-	for _, pattern := range l.patterns {
-		queries = append(queries, "pattern="+pattern)
-	}
-	roots, err := packages.Load(config, queries...)
+	roots, err := l.ask(mode|more, parsed, l.listing.queries)
 	if err != nil {
-		return nil, fmt.Errorf("loading packages: %w", err)
-	}
-	if len(roots) == 0 {
-		text := "no packages match " + strings.Join(l.patterns, " ")
-		if _, module := ModuleAround(l.dir); module == "" {
-			text += ": there is no go.mod in this folder or above it"
-		}
-		return nil, errors.New(text)
+		return nil, err
 	}
 	found := &result{}
 	var drafts []*spec.Draft
 	var trouble []error
 	for _, root := range roots {
-		if root.Dir == "" && len(root.GoFiles) > 0 {
-			// Drivers other than the go command, as of Bazel, do not name it.
-			root.Dir = filepath.Dir(root.GoFiles[0])
-		}
+		root.Dir = rootFolder(root)
 		if isEmitted(root.Dir) {
 			continue
 		}
@@ -161,14 +175,16 @@ func (l *loader) run(more packages.LoadMode) (*result, error) {
 			continue
 		}
 		r := newReader(root, l.dir, parsed)
-		draft := r.read()
+		draft, excluded := r.read(), r.excluded()
 		found.problems = append(found.problems, r.problems...)
 		switch {
+		case len(draft.Interfaces) > 0 && !isOwn(root.Module):
+			trouble = append(trouble, fmt.Errorf("%s is a package of module %s, which is not the one that is worked on: idemgen writes into packages of the main module, of a workspace, and of modules that replace others by a folder", root.PkgPath, root.Module.Path))
 		case len(draft.Interfaces) > 0:
 			drafts = append(drafts, draft)
-		case r.excluded() != "":
+		case excluded.IsValid():
 			// Without the file nobody can say whether output is stale.
-			found.excluded = append(found.excluded, r.at.name(r.excluded()))
+			found.excluded = append(found.excluded, excluded.Filename)
 		case isOutputFile(filepath.Join(root.Dir, OutputFile)):
 			found.packages = append(found.packages, draft.Package)
 		}
@@ -185,6 +201,32 @@ func (l *loader) run(more packages.LoadMode) (*result, error) {
 	return found, nil
 }
 
+// ask asks package packages, and with it the go command or whoever stands in for
+// it. The files are those of parsed, if the mode needs any.
+func (l *loader) ask(mode packages.LoadMode, parsed *parsedFiles, queries []string) ([]*packages.Package, error) {
+	config := &packages.Config{
+		Context: l.ctx, Mode: mode, Dir: l.dir, Env: l.env.env, BuildFlags: l.flags, Fset: token.NewFileSet(),
+	}
+	if parsed != nil {
+		config.ParseFile = parsed.parse
+	}
+	if l.env.overlay != nil {
+		config.Overlay = mergedOverlay(l.env.overlay, l.masks)
+	}
+	roots, err := packages.Load(config, queries...)
+	if err != nil {
+		return nil, fmt.Errorf("loading packages: %w", err)
+	}
+	return roots, nil
+}
+
+// isOwn reports whether idemgen may write into the packages of a module: one
+// that lies in a folder of the user's own, not among those that the go command
+// has fetched.
+func isOwn(module *packages.Module) bool {
+	return module == nil || module.Main || module.Replace != nil && module.Replace.Version == ""
+}
+
 // rootError says why a matched package cannot be read at all. Errors about its
 // imports and types are no reason: whether they matter shows later.
 func rootError(root *packages.Package) error {
@@ -199,7 +241,7 @@ func rootError(root *packages.Package) error {
 		}
 	}
 	if len(root.Syntax) == 0 {
-		return fmt.Errorf("%s: no Go files", root.PkgPath)
+		return fmt.Errorf("%s: no Go files but those of tests", root.PkgPath)
 	}
 	return nil
 }
@@ -207,6 +249,9 @@ func rootError(root *packages.Package) error {
 // nothing is the error of a run that found nothing to do.
 func (l *loader) nothing(found *result) error {
 	text := fmt.Sprintf("no annotated interface in %s: an interface is annotated with //%s:api", strings.Join(l.patterns, " "), spec.Tool)
+	if l.listing.passed > 0 {
+		text += fmt.Sprintf("\npackages of other modules were passed over: %d", l.listing.passed)
+	}
 	for _, file := range found.excluded {
 		text += fmt.Sprintf("\n%s has directives, but its build constraint excludes it: name its tags with -tags", file)
 	}
@@ -237,17 +282,23 @@ func (p *parsedFiles) parse(fset *token.FileSet, name string, src []byte) (*ast.
 	return file, err
 }
 
-// hasDirectives reports whether a file has a line that begins like a
-// directive.
-func hasDirectives(file string) bool {
-	content, err := os.ReadFile(file)
+// firstDirective is the place of the first line in a file of a package that
+// begins like a directive. It is not valid when there is none.
+func firstDirective(file, packageName string) token.Position {
+	content, err := regular.ReadFile(file)
 	if err != nil {
-		return false
+		return token.Position{}
 	}
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, content, parser.PackageClauseOnly)
+	if err == nil && packageName != "" && parsed.Name.Name != packageName {
+		return token.Position{}
+	}
+	n := 0
 	for line := range strings.Lines(string(content)) {
-		if strings.HasPrefix(strings.TrimLeft(line, " \t"), "//"+spec.Tool+":") {
-			return true
+		n++
+		if text := strings.TrimLeft(line, " \t"); strings.HasPrefix(text, "//"+spec.Tool+":") {
+			return token.Position{Filename: file, Line: n, Column: 1 + len(line) - len(text)}
 		}
 	}
-	return false
+	return token.Position{}
 }

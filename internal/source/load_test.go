@@ -272,12 +272,13 @@ func TestLoadWithUnreadableExportData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := string(requests), "[pattern=./orders] false\n[pattern=./orders] true\n"; got != want {
+	if got, want := string(requests), "[pattern=./orders] listed\n[pattern=./orders] loaded\n[pattern=./orders] loaded with sources\n"; got != want {
 		t.Errorf("the requests were\n%swant\n%s", got, want)
 	}
 }
 
-// However many interfaces and packages there are, the go command is asked once.
+// However many interfaces and packages there are, the go command is asked once
+// for what the patterns match, and once for the types.
 //
 // Origin: https://github.com/vektra/mockery/issues/521
 // Origin: https://github.com/golang/go/issues/66603
@@ -302,7 +303,7 @@ func TestOneLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := string(requests), "[pattern=./...] false\n"; got != want {
+	if got, want := string(requests), "[pattern=./...] listed\n[pattern=./...] loaded\n"; got != want {
 		t.Errorf("the requests were\n%swant\n%s", got, want)
 	}
 }

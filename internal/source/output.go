@@ -6,10 +6,11 @@ import (
 	"go/build"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/idemgen/idemgen/internal/regular"
 )
 
 // OutputFile is the name of the file that idemgen writes into a package, and
@@ -42,7 +43,7 @@ func IsOutput(content []byte) bool {
 
 // isOutputFile is IsOutput for a file; one that cannot be read is not ours.
 func isOutputFile(file string) bool {
-	content, err := os.ReadFile(file)
+	content, err := regular.ReadFile(file)
 	return err == nil && IsOutput(content)
 }
 
@@ -66,65 +67,30 @@ type mask struct {
 	absent bool
 }
 
-// masks says what stands for idemgen's previous output in the folders that the
-// patterns may match: it may be stale, or full of conflict markers, and it must
-// not shape what is generated from its own source. It is as good as absent, so
-// that the go command has compiled the same before; only where the build may
-// have no other file of the package there is an empty one.
-func masks(dir string, patterns []string, tags string) map[string]mask {
+// masks says what stands for idemgen's previous output in the folders of the
+// listed packages: it may be stale, or full of conflict markers, and it must not
+// shape what is generated from its own source. It is as good as absent, so that
+// the go command has compiled the same before; only where the build may have no
+// other file of the package there is an empty one.
+func masks(folders []string, tags string, overlay map[string][]byte) map[string]mask {
 	masked := map[string]mask{}
-	hide := func(folder string) {
+	for _, folder := range folders {
 		file := filepath.Join(folder, OutputFile)
-		if _, done := masked[file]; done || !isOutputFile(file) && !isEmptyFile(file) {
-			return
+		content, replaced := overlay[file]
+		if replaced && !IsOutput(content) || !replaced && !isOutputFile(file) && !isEmptyFile(file) {
+			continue
 		}
 		if name, built := packageName(folder, tags); name != "" {
 			masked[file] = mask{[]byte("package " + name + "\n"), built}
 		}
 	}
-	for _, pattern := range patterns {
-		root, deep := patternFolder(dir, pattern)
-		if root == "" {
-			continue
-		}
-		if !deep {
-			hide(root)
-			continue
-		}
-		walkPackages(root, hide)
-	}
 	return masked
-}
-
-// patternFolder is the folder that a pattern names, and whether it takes in the
-// folders below. Import paths are looked up in the module around dir; those of
-// other modules give no folder, since their output is nothing we write.
-func patternFolder(dir, pattern string) (root string, deep bool) {
-	pattern, _, deep = strings.Cut(filepath.ToSlash(pattern), "...")
-	switch {
-	case filepath.IsAbs(pattern):
-		root = filepath.FromSlash(pattern)
-	case build.IsLocalImport(pattern), strings.HasPrefix(pattern, "./"), strings.HasPrefix(pattern, "../"):
-		root = filepath.Join(dir, filepath.FromSlash(pattern))
-	default:
-		module, folder := ModuleAround(dir)
-		inside, ok := strings.CutPrefix(pattern, module)
-		if module == "" || !ok || inside != "" && inside[0] != '/' {
-			return "", false
-		}
-		root = filepath.Join(folder, filepath.FromSlash(inside))
-	}
-	if deep && !strings.HasSuffix(pattern, "/") {
-		// A pattern such as ./ord... names folders by their beginning.
-		root = filepath.Dir(root)
-	}
-	return filepath.Clean(root), deep
 }
 
 // ModuleAround finds the module that a folder lies in, by its go.mod.
 func ModuleAround(dir string) (path, folder string) {
 	for {
-		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		content, err := regular.ReadFile(filepath.Join(dir, "go.mod"))
 		if err == nil {
 			return modulePath(content), dir
 		}
@@ -146,28 +112,6 @@ func modulePath(content []byte) string {
 	return ""
 }
 
-// walkPackages calls visit for the folders that the go command would match
-// below root. Folders that cannot be read are left to the go command to
-// report.
-func walkPackages(root string, visit func(folder string)) {
-	// The function never fails, so neither does the walk.
-	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() {
-			return nil
-		}
-		name := entry.Name()
-		if path != root {
-			hidden := strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
-			_, nested := os.Stat(filepath.Join(path, "go.mod"))
-			if hidden || name == "testdata" || name == "vendor" || nested == nil {
-				return filepath.SkipDir
-			}
-		}
-		visit(path)
-		return nil
-	})
-}
-
 // packageName finds the name of the package in a folder from the files that
 // are not ours: those of the build first, then any, then the tests'. It is ""
 // when there are none. built says that it is from a file of the build.
@@ -180,7 +124,11 @@ func packageName(folder, tags string) (name string, built bool) {
 		if base == OutputFile {
 			continue
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly)
+		content, err := regular.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, content, parser.PackageClauseOnly)
 		if err != nil {
 			continue
 		}

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -25,35 +24,6 @@ func TestIsOutput(t *testing.T) {
 	} {
 		if got := IsOutput([]byte(c.content)); got != c.want {
 			t.Errorf("%s: %t, want %t", c.name, got, c.want)
-		}
-	}
-}
-
-func TestPatternFolder(t *testing.T) {
-	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "go.mod"), "// comment\nmodule \"example.com/m\" // more\n")
-	sub := filepath.Join(dir, "sub")
-	for _, c := range []struct {
-		pattern, want string
-		deep          bool
-	}{
-		{".", sub, false},
-		{"./", sub, false},
-		{"./...", sub, true},
-		{"./a/b", filepath.Join(sub, "a", "b"), false},
-		{"./a...", sub, true},
-		{"../...", dir, true},
-		{"..", dir, false},
-		{"example.com/m", dir, false},
-		{"example.com/m/...", dir, true},
-		{"example.com/m/x", filepath.Join(dir, "x"), false},
-		{"example.com/mother", "", false},
-		{"example.org/x/...", "", false},
-		{filepath.Join(dir, "x"), filepath.Join(dir, "x"), false},
-	} {
-		root, deep := patternFolder(sub, c.pattern)
-		if root != c.want || deep != c.deep && root != "" {
-			t.Errorf("%s is %q, %t, want %q, %t", c.pattern, root, deep, c.want, c.deep)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/idemgen/idemgen/internal/regular"
 )
 
 // overlayFlag writes an overlay for the go command into a folder of its own, and
@@ -17,6 +19,10 @@ func overlayFlag(masks map[string]mask) (flag string, remove func(), err error) 
 	if err != nil {
 		return "", nil, err
 	}
+	// The go command runs in another folder, and the name may be relative.
+	if dir, err = filepath.Abs(dir); err != nil {
+		return "", nil, err
+	}
 	remove = func() { os.RemoveAll(dir) }
 	flag, err = writeOverlay(dir, masks)
 	if err != nil {
@@ -26,11 +32,14 @@ func overlayFlag(masks map[string]mask) (flag string, remove func(), err error) 
 	return flag, remove, nil
 }
 
+// overlayList is the file that the flag -overlay names.
+type overlayList struct{ Replace map[string]string }
+
 // writeOverlay writes what replaces the masked files, each content once, and
 // the list of the replacements.
 func writeOverlay(dir string, masks map[string]mask) (flag string, err error) {
 	written := map[string]string{}
-	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	overlay := overlayList{map[string]string{}}
 	for file, m := range masks {
 		content := string(m.content)
 		switch {
@@ -52,4 +61,46 @@ func writeOverlay(dir string, masks map[string]mask) (flag string, err error) {
 	}
 	list := filepath.Join(dir, "overlay.json")
 	return "-overlay=" + list, os.WriteFile(list, text, 0o600)
+}
+
+// readOverlay reads the overlay that the user's GOFLAGS name. Paths in it are
+// relative to the folder that the go command runs in.
+func readOverlay(dir, list string) (map[string][]byte, error) {
+	text, err := regular.ReadFile(absolute(dir, list))
+	if err != nil {
+		return nil, fmt.Errorf("reading the overlay that GOFLAGS names: %w", err)
+	}
+	var listed overlayList
+	if err := json.Unmarshal(text, &listed); err != nil {
+		return nil, fmt.Errorf("reading the overlay that GOFLAGS names: %s: %w", list, err)
+	}
+	overlay := map[string][]byte{}
+	for file, replacement := range listed.Replace {
+		var content []byte
+		if replacement != "" {
+			if content, err = regular.ReadFile(absolute(dir, replacement)); err != nil {
+				return nil, fmt.Errorf("reading the overlay that GOFLAGS names: %w", err)
+			}
+		}
+		overlay[absolute(dir, file)] = content
+	}
+	return overlay, nil
+}
+
+// mergedOverlay is the user's overlay with our masks, in the form of package
+// packages. That costs the export data, but only so are files read that are not
+// on disk at all. It cannot take files away: what the build leaves out stands
+// for those.
+func mergedOverlay(users map[string][]byte, masks map[string]mask) map[string][]byte {
+	merged := map[string][]byte{}
+	for file, content := range users {
+		if content == nil {
+			content = []byte("//go:build ignore\n\npackage ignored\n")
+		}
+		merged[file] = content
+	}
+	for file, m := range masks {
+		merged[file] = m.content
+	}
+	return merged
 }

@@ -96,6 +96,7 @@ func (r *reader) read() *spec.Draft {
 	if len(draft.Interfaces) > 0 {
 		draft.Package.Taken = r.taken()
 	}
+	r.elsewhere(draft)
 	return draft
 }
 
@@ -132,15 +133,36 @@ func (r *reader) declared(obj *types.TypeName) types.Type {
 	return nil
 }
 
-// excluded names a file of the package's folder that has directives, but which
-// the build leaves out; "" when there is none.
-func (r *reader) excluded() string {
+// excluded is where a file of the package's folder has its first directive, but
+// the build leaves the file out. The position is not valid when there is none.
+func (r *reader) excluded() token.Position {
 	for _, file := range r.pkg.IgnoredFiles {
-		if filepath.Base(file) != OutputFile && strings.HasSuffix(file, ".go") && hasDirectives(file) {
-			return file
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || filepath.Base(file) == OutputFile {
+			continue
+		}
+		if pos := firstDirective(file, r.pkg.Name); pos.IsValid() {
+			pos.Filename = r.at.name(pos.Filename)
+			return pos
 		}
 	}
-	return ""
+	return token.Position{}
+}
+
+// elsewhere reports an annotated interface that this build leaves out beside one
+// that it has: there is one output file, and the run for the other build would
+// replace it.
+func (r *reader) elsewhere(draft *spec.Draft) {
+	pos := r.excluded()
+	if len(draft.Interfaces) == 0 || !pos.IsValid() {
+		return
+	}
+	in := draft.Interfaces[0]
+	r.problems = append(r.problems, spec.Problem{
+		Pos: pos, Code: spec.CodeConstraint,
+		Message: "this build leaves the file out, but it has directives: the annotated interfaces of a package share one build constraint, since a run for the other build would replace what this one writes; " +
+			"annotate one interface for all builds, or move one of them into a package of its own",
+		Other: &spec.Other{Pos: in.Pos, Note: in.Name + " is"},
+	})
 }
 
 // syntaxErrors reports the files that do not parse, each by its first error,

@@ -5,12 +5,12 @@ import (
 	"go/scanner"
 	"go/token"
 	"go/types"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
 
+	"github.com/idemgen/idemgen/internal/regular"
 	"github.com/idemgen/idemgen/internal/spec"
 )
 
@@ -45,7 +45,7 @@ func ReadSyntax(fset *token.FileSet, files []*ast.File, pkg *types.Package, info
 		return nil, nil
 	}
 	for _, name := range loaded.GoFiles {
-		content, err := os.ReadFile(name)
+		content, err := regular.ReadFile(name)
 		if err != nil {
 			return nil, nil
 		}

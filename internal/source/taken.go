@@ -6,6 +6,8 @@ import (
 	"go/token"
 	"path/filepath"
 	"strings"
+
+	"github.com/idemgen/idemgen/internal/regular"
 )
 
 // taken collects the names that generated code of the package must not
@@ -50,7 +52,11 @@ func (r *reader) importedNames(file *ast.File, taken map[string]bool) {
 // build does not have: one of a test, or under another build constraint. A
 // file that does not parse adds what parses of it.
 func declaredNames(file, packageName string, taken map[string]bool) {
-	parsed, _ := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	content, err := regular.ReadFile(file)
+	if err != nil {
+		return
+	}
+	parsed, _ := parser.ParseFile(token.NewFileSet(), file, content, parser.SkipObjectResolution)
 	if parsed == nil || parsed.Name == nil || parsed.Name.Name != packageName {
 		return
 	}

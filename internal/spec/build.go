@@ -80,6 +80,10 @@ func (b *builder) api(in *DraftInterface) {
 	if profile := of.API.Profile; profile.given() && !of.isBroken("api.Profile") {
 		api.Profile = profile.V
 	}
+	if in.Name == "_" {
+		b.report(in.Pos, CodeUnnamable, nil, "the blank interface has no name that generated code could use: name it")
+		return
+	}
 	prefixGood := !of.isBroken("api.Prefix")
 	if prefix := of.API.Prefix; prefix.given() && prefixGood {
 		api.Prefix = prefix.V

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/idemgen/idemgen/internal/source"
 )
 
 // Config says how packages are analyzed.
@@ -43,7 +45,7 @@ func (f Finding) String() string {
 // go vet do the work, which analyzes dependencies first, several packages at a
 // time, and remembers what has not changed.
 func Run(ctx context.Context, cfg Config, patterns ...string) ([]Finding, error) {
-	dir, err := filepath.Abs(cfg.Dir)
+	dir, err := source.WorkingDir(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +54,7 @@ func Run(ctx context.Context, cfg Config, patterns ...string) ([]Finding, error)
 		args = append(args, "-tags="+cfg.Tags)
 	}
 	command := exec.CommandContext(ctx, "go", append(append(args, "--"), patterns...)...)
-	command.Dir, command.Env = dir, cfg.Env
+	command.Dir, command.Env = dir, append(source.Environment(cfg.Env), "PWD="+dir)
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	if err := command.Run(); err != nil {

@@ -32,6 +32,20 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// The name of the folder of temporary files may be relative to another folder
+// than the one that is analyzed.
+func TestRunWithARelativeTemporaryFolder(t *testing.T) {
+	dir := newModule(t, "testdata/packages.txtar")
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("tmp", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", "tmp")
+	if _, err := runVet(t, dir, "./..."); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRunTrouble(t *testing.T) {
 	dir := newModule(t, "testdata/packages.txtar")
 	if err := os.WriteFile(filepath.Join(dir, "impl", "broken.go"), []byte("package impl\n\nvar x int = \"\"\n"), 0o644); err != nil {
