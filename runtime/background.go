@@ -22,19 +22,27 @@ func newBackground() *background {
 	return b
 }
 
-// run starts a task. After close only required tasks are started.
-func (b *background) run(required bool, task func(ctx context.Context)) bool {
-	b.mu.Lock()
-	if b.closed && !required || b.ctx.Err() != nil {
-		b.mu.Unlock()
+// run starts a task, unless it is closed.
+func (b *background) run(task func(ctx context.Context)) bool {
+	if !b.begin(false) {
 		return false
 	}
-	b.tasks++
-	b.mu.Unlock()
 	go func() {
 		defer b.done()
 		task(b.ctx)
 	}()
+	return true
+}
+
+// begin counts a task, which done ends. After close only required tasks begin,
+// and none when it has abandoned some.
+func (b *background) begin(required bool) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed && !required || b.ctx.Err() != nil {
+		return false
+	}
+	b.tasks++
 	return true
 }
 

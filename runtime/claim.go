@@ -84,10 +84,11 @@ func (a *attempt) start() {
 }
 
 // wrote is what a write that claims came to. A claim whose outcome is unknown
-// is given back in the background, under the generation that it would have.
+// is given back in the background, under the generation that it would have. One
+// that certainly does not stand needs nothing.
 func (a *attempt) wrote(generation int64, fresh bool, claimed Claimed, won bool, err error) (bool, error) {
 	a.held.Claimed, a.held.fence.Generation, a.held.fresh = claimed, claimed.Generation, fresh
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrNotSent) && !errors.Is(err, ErrRefused) {
 		a.guard.abandon(Fence{ID: a.claim.ID, Owner: a.claim.Owner, Generation: generation}, fresh)
 	}
 	return won, err
@@ -186,12 +187,11 @@ func (g *Guard) undo(ctx context.Context, f Fence, fresh bool) (bool, error) {
 	return g.engine.ledger.EndLease(ctx, f)
 }
 
-// abandon gives back, in the background, a claim that may or may not stand.
+// abandon gives back, in the background, a claim that may or may not stand. Its
+// lease ends it in any case.
 func (g *Guard) abandon(f Fence, fresh bool) {
-	g.engine.background.run(true, func(ctx context.Context) {
-		g.persist(ctx, f, func(ctx context.Context) error {
-			_, err := g.undo(ctx, f, fresh)
-			return err
-		})
-	})
+	g.engine.mender.add(&mending{guard: g, fence: f, until: time.Now().Add(g.policy.Lease), attempt: func(ctx context.Context) error {
+		_, err := g.undo(ctx, f, fresh)
+		return err
+	}})
 }

@@ -18,6 +18,7 @@ type Engine struct {
 	settings   settings
 	seen       *seenSet
 	background *background
+	mender     mender
 	sweeper    sweeper
 	renewer    renewer
 	waiters    waiters
@@ -40,6 +41,7 @@ func NewEngine(ledger Ledger, opts ...Option) (*Engine, error) {
 		watched = newStepped(ledger)
 	}
 	e := &Engine{ledger: watched, settings: s, seen: newSeenSet(), background: newBackground()}
+	e.mender.init(e.background)
 	e.sweeper.start = time.Now()
 	if notifier, ok := ledger.(RetryNotifier); ok && s.observer != nil {
 		notifier.NotifyRetry(func(ctx context.Context, statement string, err error) {
@@ -69,13 +71,17 @@ func (e *Engine) Guard(p Policy) (*Guard, error) {
 	}, nil
 }
 
-// Close waits until the completions and sweeps that run in the background are
-// done. When ctx ends first, they are abandoned and an error says how many:
-// their claims stay pending until their leases end. Close does not wait for
-// requests; stop the server first.
+// Close waits until the completions, releases and sweeps that run in the
+// background are done. When ctx ends first, they are abandoned and an error says
+// how many: their claims stay pending until their leases end. Claims of requests
+// that did not run are given back if the ledger answers, and are not waited for
+// otherwise: their leases end them. Close does not wait for requests; stop the
+// server first.
 func (e *Engine) Close(ctx context.Context) error {
+	e.mender.close()
 	if left := e.background.close(ctx); left > 0 {
-		return fmt.Errorf("idemgen: %d completions or sweeps were abandoned: %w", left, context.Cause(ctx))
+		owed := e.mender.abandon()
+		return fmt.Errorf("idemgen: %d completions or releases, and %d sweeps or claims that did not run, were abandoned: %w", owed, left-owed, context.Cause(ctx))
 	}
 	return nil
 }

@@ -226,6 +226,10 @@ var (
 	// log in and a table that is not there are mended while the process runs.
 	ErrRefused = errors.New("idemgen: the ledger cannot store this")
 
+	// ErrNotSent says, beside one of the errors above, that no attempt at a
+	// statement reached the database: it certainly does not stand.
+	ErrNotSent = errors.New("idemgen: nothing was sent")
+
 	// ErrTxFailed says that a statement of the handler failed inside a
 	// transaction, which can only be rolled back since.
 	ErrTxFailed = errors.New("idemgen: the transaction has failed")

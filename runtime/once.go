@@ -203,7 +203,7 @@ func (t *transactedOnce) ended(ctx context.Context, h *held, call Call, out *out
 	t.closes(ctx, h, out, cause)
 	stored, _ := t.store(out.answer)
 	done := Event{Kind: EventCompleted, Generation: h.Generation, Status: out.answer.Status, Duration: out.took, Err: out.err}
-	t.later(ctx, h.fence, err, func(ctx context.Context) (bool, error) {
+	t.later(ctx, h.fence, len(stored.Headers)+len(stored.Body), err, func(ctx context.Context) (bool, error) {
 		if _, _, err := t.engine.ledger.Insert(ctx, t.again()); err != nil {
 			return false, err
 		}

@@ -9,15 +9,8 @@ import (
 	"time"
 )
 
-const (
-	// A ledger that fails after the effect holds the caller no longer.
-	settleLimit = 2 * time.Second
-	// Between attempts in the background.
-	persistMin = 100 * time.Millisecond
-	persistMax = 5 * time.Second
-	// One attempt in the background.
-	persistLimit = 10 * time.Second
-)
+// A ledger that fails after the effect holds the caller no longer.
+const settleLimit = 2 * time.Second
 
 // settle records the outcome under the fence and returns what the caller gets.
 // The answer has not been sent yet; ctx is not cancelled.
@@ -65,7 +58,7 @@ func (g *Guard) complete(ctx context.Context, h *held, stored StoredAnswer, done
 	stands, err = g.keepOrReplace(limited, a)
 	replaced = a.replaced
 	if err != nil {
-		g.later(ctx, h.fence, err, func(ctx context.Context) (bool, error) { return g.keepOrReplace(ctx, a) })
+		g.later(ctx, h.fence, len(stored.Headers)+len(stored.Body), err, func(ctx context.Context) (bool, error) { return g.keepOrReplace(ctx, a) })
 	}
 	return stands, replaced, err
 }
@@ -154,29 +147,22 @@ func (g *Guard) release(ctx context.Context, f Fence, done Event) (bool, error) 
 	defer cancel()
 	stands, err := attempt(limited)
 	if err != nil {
-		g.later(ctx, f, err, attempt)
+		g.later(ctx, f, 0, err, attempt)
 	}
 	return stands, err
 }
 
-// later repeats a fenced write in the background until the ledger answers.
-func (g *Guard) later(ctx context.Context, f Fence, cause error, attempt func(context.Context) (bool, error)) {
+// later repeats a fenced write in the background until the ledger answers. size
+// is that of the answer in it.
+func (g *Guard) later(ctx context.Context, f Fence, size int, cause error, attempt func(context.Context) (bool, error)) {
 	g.log(ctx, slog.LevelError, f.ID, "the ledger failed after the handler ran; retrying in the background", slog.Any("error", cause))
-	started := g.engine.background.run(true, func(ctx context.Context) {
-		err := g.persist(ctx, f, func(ctx context.Context) error {
-			stands, err := attempt(ctx)
-			if err == nil && !stands {
-				g.observe(ctx, f.ID, Event{Kind: EventFencedOut, Generation: f.Generation})
-			}
-			return err
-		})
-		if err != nil {
-			g.gaveUp(ctx, f, err)
+	g.engine.mender.add(&mending{guard: g, fence: f, owed: true, bytes: size, err: cause, attempt: func(ctx context.Context) error {
+		stands, err := attempt(ctx)
+		if err == nil && !stands {
+			g.observe(ctx, f.ID, Event{Kind: EventFencedOut, Generation: f.Generation})
 		}
-	})
-	if !started {
-		g.gaveUp(ctx, f, cause)
-	}
+		return err
+	}})
 }
 
 // gaveUp tells of a write that nobody repeats any more.
@@ -184,26 +170,6 @@ func (g *Guard) gaveUp(ctx context.Context, f Fence, err error) {
 	g.log(ctx, slog.LevelError, f.ID, "a write that was retried in the background was given up; the key is pending until its lease ends, and may then run again",
 		slog.Int64("generation", f.Generation), slog.Any("error", err))
 	g.observe(ctx, f.ID, Event{Kind: EventGaveUp, Generation: f.Generation, Err: err})
-}
-
-// persist repeats a write until the ledger answers, or the engine is closed:
-// then it returns the last error. Whether the write still stands is decided by
-// its fence alone.
-func (g *Guard) persist(ctx context.Context, f Fence, write func(context.Context) error) error {
-	for pause := persistMin; ; pause = min(pause*2, persistMax) {
-		limited, cancel := context.WithTimeout(ctx, persistLimit)
-		err := write(limited)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		g.observe(ctx, f.ID, Event{Kind: EventLedgerRetried, Generation: f.Generation, Err: err})
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return err
-		}
-	}
 }
 
 // store is the answer as the ledger keeps it, or the sentinel when it is

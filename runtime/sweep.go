@@ -42,7 +42,7 @@ func (g *Guard) credit(n int) {
 		return
 	}
 	s.last.Store(now)
-	started := g.engine.background.run(false, func(ctx context.Context) {
+	started := g.engine.background.run(func(ctx context.Context) {
 		limit := int(min(s.credits.Swap(0), maxSweepCredits))
 		start := time.Now()
 		swept, err := g.engine.ledger.Sweep(ctx, limit)

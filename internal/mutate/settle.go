@@ -25,15 +25,15 @@ var settleMutations = []mutation{
 	{
 		what: "a completion that failed is not retried",
 		file: "runtime/settle.go",
-		old:  "\tif err != nil {\n\t\tg.later(ctx, h.fence, err,",
-		new:  "\tif err != nil && h.Generation == 0 {\n\t\tg.later(ctx, h.fence, err,",
+		old:  "\tif err != nil {\n\t\tg.later(ctx, h.fence, len(stored.Headers)+len(stored.Body), err,",
+		new:  "\tif err != nil && h.Generation == 0 {\n\t\tg.later(ctx, h.fence, len(stored.Headers)+len(stored.Body), err,",
 		test: runtimeTest("TestCompletionIsRetriedInTheBackground"),
 	},
 	{
 		what: "a release that failed is not retried",
 		file: "runtime/settle.go",
-		old:  "\tif err != nil {\n\t\tg.later(ctx, f, err, attempt)",
-		new:  "\tif err != nil && f.Generation == 0 {\n\t\tg.later(ctx, f, err, attempt)",
+		old:  "\tif err != nil {\n\t\tg.later(ctx, f, 0, err, attempt)",
+		new:  "\tif err != nil && f.Generation == 0 {\n\t\tg.later(ctx, f, 0, err, attempt)",
 		test: runtimeTest("TestReleaseIsRetriedInTheBackground"),
 	},
 	{
@@ -45,9 +45,9 @@ var settleMutations = []mutation{
 	},
 	{
 		what: "a completion is retried in the background only once",
-		file: "runtime/settle.go",
-		old:  "\t\tcase <-time.After(pause):\n",
-		new:  "\t\tcase <-time.After(pause):\n\t\t\treturn err\n",
+		file: "runtime/mend.go",
+		old:  "if m.tasks.ctx.Err() != nil || m.closing && !w.owed {",
+		new:  "if w.pause > 0 || m.closing && !w.owed {",
 		test: runtimeTest("TestBackgroundCompletionGoesOn"),
 	},
 	{
@@ -150,9 +150,37 @@ var settleMutations = []mutation{
 	},
 	{
 		what: "a write that is given up is not told of",
-		file: "runtime/settle.go",
-		old:  "\t\tif err != nil {\n\t\t\tg.gaveUp(",
-		new:  "\t\tif err == nil {\n\t\t\tg.gaveUp(",
+		file: "runtime/mend.go",
+		old:  "\tfor _, w := range owed {\n\t\tw.giveUp()\n",
+		new:  "\tfor _, w := range owed[len(owed):] {\n\t\tw.giveUp()\n",
 		test: runtimeTest("TestWritesThatAreGivenUp"),
+	},
+	{
+		what: "a ledger that is away is asked by many",
+		file: "runtime/mend.go",
+		old:  "\t\tlimit = 1\n",
+		new:  "\t\tlimit = 1 << 20\n",
+		test: runtimeTest("TestRefusalsOfClaimsThatMayStand"),
+	},
+	{
+		what: "claims are given back after their leases",
+		file: "runtime/mend.go",
+		old:  "if !w.until.IsZero() && !now.Before(w.until) {",
+		new:  "if w.until.IsZero() && !w.owed {",
+		test: runtimeTest("TestClaimsAreNotGivenBackAfterTheirLeases"),
+	},
+	{
+		what: "Close waits for claims under which nothing ran",
+		file: "runtime/mend.go",
+		old:  "\tm.closing = true\n\tm.dropClaims()\n",
+		new:  "",
+		test: runtimeTest("TestCloseDoesNotWaitForClaimsOnALedgerThatIsAway"),
+	},
+	{
+		what: "a claim that was not sent is given back",
+		file: "runtime/claim.go",
+		old:  "if err != nil && !errors.Is(err, ErrNotSent) &&",
+		new:  "if err != nil &&",
+		test: runtimeTest("TestRefusalsBeforeTheClaimWasSent"),
 	},
 }
