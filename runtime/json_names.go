@@ -20,6 +20,8 @@ import (
 type clash struct {
 	path []string // names and indexes, innermost last
 	deep bool     // the nesting is beyond maxJSONDepth
+	// unknown says that the member is one of which the type knows nothing.
+	unknown bool
 }
 
 // refusal is the answer to the clash.
@@ -29,7 +31,10 @@ func (c *clash) refusal() *Error {
 		return invalid(nil, fmt.Sprintf(broken+"it is nested more than %d deep.", maxJSONDepth))
 	}
 	pointer := c.pointer()
-	const rule = "stands there twice; names that differ in case only are one"
+	rule := "stands there twice; names that differ in case only are one"
+	if c.unknown {
+		rule = "is not one that is known here"
+	}
 	return invalid(nil, fmt.Sprintf(broken+"the member %q "+rule+".", pointer), FieldError{Pointer: pointer, Detail: "It " + rule + "."})
 }
 
@@ -58,10 +63,12 @@ func namesClash(text []byte, into reflect.Type) *clash {
 // nameReader reads one value for the names in it. It is lenient: texts that it
 // takes and encoding/json does not are refused by that.
 type nameReader struct {
-	in    []byte
-	at    int
-	keys  [][]byte // what the members of the open objects stand for, innermost last
-	clash *clash
+	in []byte
+	at int
+	// strict reports members that fill nothing, too.
+	strict bool
+	keys   [][]byte // what the members of the open objects stand for, innermost last
+	clash  *clash
 }
 
 // space skips white space and reports whether something follows.
@@ -135,6 +142,10 @@ func (r *nameReader) object(s *jsonShape, depth int) bool {
 			return false
 		}
 		name := nameOf(quoted)
+		if r.strict && !s.names(name) {
+			r.clash = &clash{unknown: true}
+			return r.under(string(name))
+		}
 		key, below := s.member(name)
 		if many == nil && len(r.keys)-base == 16 {
 			many = map[string]bool{}
@@ -228,6 +239,8 @@ type shapeField struct {
 	name []byte
 	into reflect.Type // nil: unknown
 	deep int          // how many embedded structs it is in
+	// outside says that path, query or a header fills it.
+	outside bool
 }
 
 // The shapes of what elements and members are, when nothing is known.
@@ -258,6 +271,15 @@ func (s *jsonShape) member(name []byte) (key []byte, below *jsonShape) {
 		return foldName(name), unknownShape
 	}
 	return name, plainShape
+}
+
+// names reports whether a member of this very name may stand in an object.
+func (s *jsonShape) names(name []byte) bool {
+	if s.kind != reflect.Struct {
+		return true
+	}
+	field, ok := s.fields[string(name)]
+	return ok && !field.outside
 }
 
 // element is the shape of a list's elements.
@@ -333,11 +355,11 @@ func (s *jsonShape) add(t reflect.Type, depth int, inside map[reflect.Type]bool)
 		into := field.Type
 		if other, ok := s.fields[name]; ok && other.deep <= depth {
 			if other.deep == depth {
-				s.fields[name] = shapeField{other.name, nil, depth}
+				s.fields[name] = shapeField{other.name, nil, depth, other.outside}
 			}
 			continue
 		}
-		s.fields[name] = shapeField{[]byte(name), into, depth}
+		s.fields[name] = shapeField{[]byte(name), into, depth, outsideBody(field.Tag)}
 		if alike := string(foldName([]byte(name))); s.folded[alike] == "" {
 			s.folded[alike] = name
 		}

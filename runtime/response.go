@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
+	"slices"
 	"strconv"
 	"time"
 	"unsafe"
@@ -33,6 +35,27 @@ func JSON(status int, v any) (*Response, error) {
 		return nil, fmt.Errorf("idemgen: the result does not encode as JSON: %w", err)
 	}
 	return &Response{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}, nil
+}
+
+// JSONStatus returns v as a JSON body under the status that it says itself,
+// which must be one of the statuses; 0 and a nil v stand for the first of them.
+// A status without a body leaves it out.
+func JSONStatus(v interface{ HTTPStatus() int }, statuses ...int) (*Response, error) {
+	status := 0
+	if value := reflect.ValueOf(v); value.Kind() != reflect.Pointer || !value.IsNil() {
+		status = v.HTTPStatus()
+	}
+	if status == 0 {
+		status = statuses[0]
+	}
+	if !slices.Contains(statuses, status) {
+		return nil, fmt.Errorf("idemgen: the result says status %d, which is none of the endpoint's, %v", status, statuses)
+	}
+	r, err := JSON(status, v)
+	if err == nil && !bodyAllowed(status) {
+		r = NoContent(status)
+	}
+	return r, err
 }
 
 // NoContent returns a response without a body.

@@ -38,7 +38,11 @@ func (f *file) decode(api *spec.API, e *spec.Endpoint, names endpointNames) {
 			}
 			g.Id(d).Op(":=").Id(r).Dot("Decode").Call()
 			if e.In.Body {
-				g.Id(d).Dot("JSON").Call(address)
+				read := "JSON"
+				if e.In.Strict {
+					read = "JSONStrict"
+				}
+				g.Id(d).Dot(read).Call(address)
 			}
 			for _, field := range e.In.Fields {
 				reader := f.qual(runtimePackage, places[field.Place]+readForms[field.Form])
@@ -99,6 +103,13 @@ func (f *file) encodeJSON(e *spec.Endpoint) jen.Code {
 	out := jen.Id(f.local("out"))
 	if !e.Out.Pointer {
 		out = jen.Op("&").Add(out)
+	}
+	if e.Statuses != nil {
+		arguments := []jen.Code{out}
+		for _, status := range e.Statuses {
+			arguments = append(arguments, f.status(status))
+		}
+		return f.qual(runtimePackage, "JSONStatus").Call(arguments...)
 	}
 	return f.qual(runtimePackage, "JSON").Call(f.status(e.Status), out)
 }

@@ -57,7 +57,7 @@ func (f *file) server(api *spec.API, names apiNames) {
 func (f *file) serverType(api *spec.API, names apiNames) {
 	f.Add(comment("%s serves the endpoints of %s so that they are safe to retry. It is an http.Handler for all of them; "+
 		"each of its fields serves one endpoint, for mounting on any router. "+
-		"It is safe for concurrent use, as long as its fields are not changed.", names.server, api.Name))
+		"It is safe for concurrent use, as long as its fields are not changed."+passedOver(api), names.server, api.Name))
 	f.Type().Id(names.server).StructFunc(func(g *jen.Group) {
 		for i, e := range api.Endpoints {
 			field := names.endpoints[i].field
@@ -73,6 +73,14 @@ func (f *file) serverType(api *spec.API, names apiNames) {
 		g.Id("server").Op("*").Add(f.qual(runtimePackage, "Server"))
 	})
 	f.Line()
+}
+
+// passedOver names what of an interface has no endpoint.
+func passedOver(api *spec.API) string {
+	if len(api.Skipped) == 0 {
+		return ""
+	}
+	return " It passes over " + strings.Join(api.Skipped, ", ") + ", without an //idem:endpoint."
 }
 
 // constructor writes the function that builds the handlers.

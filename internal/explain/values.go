@@ -26,7 +26,13 @@ func values(e *spec.Endpoint) []Value {
 	l.add("api", "Errors", "errors="+string(p.Errors))
 	l.add("endpoint", "Operation", "name="+quoted(p.Operation))
 	if e.Shape != spec.Standard {
-		l.add("endpoint", "Status", "status="+strconv.Itoa(e.Status))
+		statuses := strconv.Itoa(e.Status)
+		for i, status := range e.Statuses {
+			if i > 0 {
+				statuses += "," + strconv.Itoa(status)
+			}
+		}
+		l.add("endpoint", "Status", "status="+statuses)
 	}
 	l.add("key", "KeyOptional", presence)
 	l.add("key", "KeyHeader", "header="+p.KeyHeader)
@@ -34,6 +40,13 @@ func values(e *spec.Endpoint) []Value {
 	l.add("key", "KeyMax", "max="+strconv.Itoa(p.KeyMax))
 	l.add("fingerprint", "Fingerprint", orNone(fingerprint, " "))
 	l.add("fingerprint", "FingerprintBody", "body="+string(p.Fingerprint.Body))
+	if e.In != nil && e.In.Body {
+		mode := "lenient"
+		if e.In.Strict {
+			mode = "strict"
+		}
+		l.add("request", "Strict", mode)
+	}
 	l.add("request", "RequestMax", "max="+size(p.RequestMax))
 	l.add("response", "ResponseMax", "max="+size(p.ResponseMax))
 	l.add("response", "Replay", "replay="+orNone(p.Replay, ","))

@@ -22,6 +22,9 @@ func dumpPackage(b *strings.Builder, pkg *spec.Package) {
 		if l := api.Ledger; l != nil {
 			fmt.Fprintf(b, "\tledger %v driver=%s dir=%s table=%s\n", l.Engines, l.Driver, l.Dir, l.Table)
 		}
+		if len(api.Skipped) > 0 {
+			fmt.Fprintf(b, "\tpasses over %s\n", strings.Join(api.Skipped, ", "))
+		}
 		for _, e := range api.Endpoints {
 			dumpEndpoint(b, e)
 		}
@@ -38,12 +41,18 @@ func dumpEndpoint(b *strings.Builder, e *spec.Endpoint) {
 			fmt.Fprintf(b, " of %s", e.Tx.Kind)
 		}
 	}
+	if e.Statuses != nil {
+		fmt.Fprintf(b, " says one of %v", e.Statuses)
+	}
 	fmt.Fprintln(b)
 	if e.Doc != "" {
 		fmt.Fprintf(b, "\t\tdoc %q\n", e.Doc)
 	}
 	if in := e.In; in != nil {
 		fmt.Fprintf(b, "\t\tin %s pointer=%t body=%t validate=%s\n", types.TypeString(in.Type, nil), in.Pointer, in.Body, []string{"false", "true", "context"}[in.Validate])
+		if in.Strict {
+			fmt.Fprint(b, "\t\t\tread strictly\n")
+		}
 		dumpFields(b, in.Fields)
 	}
 	if out := e.Out; out != nil {

@@ -95,7 +95,12 @@ func (b *builder) api(in *DraftInterface) {
 	if in.TypeParams.IsValid() {
 		b.report(in.TypeParams, CodeGeneric, nil, "%s has type parameters: an annotated interface is not generic; requests and results may be, such as Page[Order]", in.Name)
 	}
+	skip := of.API.Others.V == "skip"
 	for _, embedded := range in.Embedded {
+		if skip {
+			api.Skipped = append(api.Skipped, embedded.Text)
+			continue
+		}
 		b.report(embedded.Pos, CodeEmbedded, nil, "%s embeds %s, whose methods have no //idem:endpoint here: declare them in %s itself", in.Name, embedded.Text, in.Name)
 	}
 	if len(in.Methods) == 0 && len(in.Embedded) == 0 {
@@ -110,6 +115,7 @@ func (b *builder) api(in *DraftInterface) {
 		b.ledgers = append(b.ledgers, ledgerUse{folder, in.Name, api.Ledger})
 	}
 	var routes []route
+	before := len(b.problems)
 	for i := range in.Methods {
 		e := endpointBuilder{builder: b, in: in, of: of, api: api, method: &in.Methods[i], prefixGood: prefixGood}
 		if endpoint := e.build(); endpoint != nil {
@@ -121,6 +127,13 @@ func (b *builder) api(in *DraftInterface) {
 				e.endpoint.Policy.Operation, in.Name + "." + in.Methods[i].Name, e.operationPos, b.draft.Package.Dir, folder,
 			})
 		}
+	}
+	if len(api.Skipped) > 0 && len(api.Skipped) == len(in.Methods)+len(in.Embedded) {
+		b.report(of.API.Others.Pos, CodeNoEndpoints, nil, "%s has no method with //%s:endpoint, so that others=skip passes over all of it", in.Name, Tool)
+	}
+	strict := func(e *Endpoint) bool { return e.In != nil && e.In.Strict }
+	if mode := of.Request.Mode; mode.V == "strict" && len(b.problems) == before && !slices.ContainsFunc(api.Endpoints, strict) {
+		b.report(mode.Pos, CodePolicy, nil, "idem:request: strict does nothing here: no method of %s reads a JSON body", in.Name)
 	}
 	b.problems = append(b.problems, conflicts(routes)...)
 	b.draft.Package.APIs = append(b.draft.Package.APIs, api)

@@ -83,6 +83,7 @@ type apiArguments struct {
 	Prefix  Value[string]            `arg:"prefix=" value:"/PATH" default:"none" help:"path in front of every pattern, such as /v1"`
 	Profile Value[string]            `arg:"profile=" one:"default d1 stripe ietf" default:"default" help:"set of defaults"`
 	Errors  Value[runtime.ErrorForm] `arg:"errors=" one:"problem json" default:"problem" help:"form of error answers: RFC 9457 problem+json, or {error,message}"`
+	Others  Value[string]            `arg:"others=" one:"refuse skip" default:"refuse" help:"methods without idem:endpoint: an error, or passed over"`
 }
 
 type ledgerArguments struct {
@@ -95,7 +96,7 @@ type ledgerArguments struct {
 type endpointArguments struct {
 	Method  Value[string] `arg:"METHOD" required:"true" help:"unsafe HTTP method"`
 	Pattern Value[string] `arg:"/pattern" begins:"/" required:"true" help:"http.ServeMux pattern without host"`
-	Status  Value[int]    `arg:"status=" value:"STATUS" default:"200, or 204 without a result" help:"status of a success"`
+	Status  Value[[]Item] `arg:"status=" value:"STATUS,..." default:"200, or 204 without a result" help:"status of a success; several where the result says which by HTTPStatus() int"`
 	Name    Value[string] `arg:"name=" value:"NAME" default:"METHOD /prefix/pattern without the names of wildcards" help:"the operation's identity in the ledger: POST /v1/orders/{}/cancel"`
 }
 
@@ -112,7 +113,8 @@ type fingerprintArguments struct {
 }
 
 type requestArguments struct {
-	Max Value[int64] `arg:"max=" value:"SIZE" default:"1MiB" help:"largest body; beyond it 413"`
+	Mode Value[string] `arg:"strict|lenient" one:"strict lenient" default:"lenient" help:"whether unknown members of a JSON body are refused, and an empty body where members are required: no pointers, without omitempty"`
+	Max  Value[int64]  `arg:"max=" value:"SIZE" default:"1MiB" help:"largest body; beyond it 413"`
 }
 
 type responseArguments struct {

@@ -32,6 +32,8 @@ func (e *endpointBuilder) build() *Endpoint {
 	e.problems = append(e.problems, problems...)
 	_, annotated := args.at["endpoint"]
 	switch {
+	case !annotated && e.skipped():
+		e.api.Skipped = append(e.api.Skipped, e.method.Name)
 	case !token.IsExported(e.method.Name):
 		e.report(e.method.Pos, CodeUnexported, nil, "method %s is not exported: its handler is an exported field of the server", e.method.Name)
 	case !annotated:
@@ -54,7 +56,14 @@ func (e *endpointBuilder) build() *Endpoint {
 		e.input()
 		e.output()
 	}
+	e.checkStrict()
 	return e.endpoint
+}
+
+// skipped reports whether a method without endpoint is passed over. One with
+// other directives was meant to be one.
+func (e *endpointBuilder) skipped() bool {
+	return e.of.API.Others.V == "skip" && len(e.method.Directives) == 0 && !e.method.Spoilt
 }
 
 // unannotated reports a method without endpoint.
@@ -71,7 +80,7 @@ func (e *endpointBuilder) unannotated() {
 	if len(e.method.Directives) > 0 {
 		return // an unknown directive, most likely the missing one
 	}
-	e.report(e.method.Pos, CodeUnannotated, nil, "method %s of %s has no //%s:endpoint: every method of an annotated interface has one", e.method.Name, e.in.Name, Tool)
+	e.report(e.method.Pos, CodeUnannotated, nil, "method %s of %s has no //%s:endpoint: every method of an annotated interface has one, unless //%s:api others=skip passes over those without", e.method.Name, e.in.Name, Tool, Tool)
 }
 
 // route checks method and pattern, and names the operation.
@@ -124,7 +133,7 @@ func (e *endpointBuilder) policy() {
 	}
 	e.problems = append(e.problems, e.resolution.problems(e.of, e.args)...)
 	e.endpoint.Policy = e.resolution.policy
-	e.endpoint.origins = e.resolution.exported(e.args)
+	e.endpoint.origins = e.resolution.exported(e.of, e.args)
 	if e.endpoint.Policy.KeyOptional && e.signature.usable && e.signature.tx != nil {
 		pos := e.resolution.origins["KeyOptional"].pos
 		e.report(pos, CodeTransaction, nil, "idem:key: optional does not go with the transaction of %s: without a key there is no claim to commit; give that method //idem:key required", e.method.Name)

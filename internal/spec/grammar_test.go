@@ -129,7 +129,7 @@ func TestParseArguments(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	if got := parsed.Endpoint; got.Method.V != "POST" || got.Pattern.V != "/orders/{id}" || got.Status.V != 201 || got.Name.given() {
+	if got := parsed.Endpoint; got.Method.V != "POST" || got.Pattern.V != "/orders/{id}" || len(got.Status.V) != 1 || got.Status.V[0].Text != "201" || got.Name.given() {
 		t.Errorf("endpoint: %+v", got)
 	}
 	if got := parsed.Fingerprint.Headers.V; len(got) != 3 || got[1].Text != "X-A" || got[1].Pos.Column != 33 || got[2].Pos.Column != 37 {

@@ -35,6 +35,7 @@ type API struct {
 	Profile   string
 	Ledger    *Ledger     // nil: no ledger is emitted
 	Endpoints []*Endpoint // in order of declaration
+	Skipped   []string    // methods and embedded types that are passed over
 }
 
 // Ledger is a ledger package to emit.
@@ -54,8 +55,11 @@ type Endpoint struct {
 	Method  string // HTTP method
 	Pattern string // ServeMux pattern with the prefix, without method and host
 	Status  int    // of a success
-	Policy  runtime.Policy
-	Shape   Shape
+	// Statuses are those that the result may say, Status first; nil where it
+	// says none.
+	Statuses []int
+	Policy   runtime.Policy
+	Shape    Shape
 
 	// Tx is the transaction parameter; nil without one. The methods of an
 	// interface agree about its kind.
@@ -85,6 +89,7 @@ type Input struct {
 	Type     types.Type // the struct type, without the pointer
 	Pointer  bool       // the parameter is a pointer to it
 	Body     bool       // it has fields that the JSON body fills
+	Strict   bool       // unknown members of it are refused
 	Validate Validation
 	Fields   []Field // the fields that path, query and headers fill
 }

@@ -28,7 +28,7 @@ type Origin struct {
 // Origin says where a value of the endpoint comes from. The value is named as
 // its field in runtime.Policy is; "FingerprintBody" is the body mode of the
 // fingerprint, of which "Fingerprint" is the list of headers, and "Status" is
-// the status of a success.
+// the status of a success, and "Strict" how a body is read.
 func (e *Endpoint) Origin(value string) Origin {
 	if o, ok := e.origins[value]; ok {
 		return o
@@ -38,7 +38,7 @@ func (e *Endpoint) Origin(value string) Origin {
 
 // exported is what is known of the values' origins after all is resolved. A
 // profile is the source of what it changes only.
-func (r *resolution) exported(ofMethod *arguments) map[string]Origin {
+func (r *resolution) exported(ofInterface, ofMethod *arguments) map[string]Origin {
 	sources := map[level]Source{byProfile: FromProfile, byInterface: FromInterface, byMethod: FromMethod}
 	all := map[string]Origin{}
 	for field, o := range r.origins {
@@ -52,6 +52,11 @@ func (r *resolution) exported(ofMethod *arguments) map[string]Origin {
 	}
 	if status := ofMethod.Endpoint.Status; status.given() {
 		all["Status"] = Origin{FromMethod, status.Pos}
+	}
+	if mode := ofMethod.Request.Mode; mode.given() {
+		all["Strict"] = Origin{FromMethod, mode.Pos}
+	} else if mode := ofInterface.Request.Mode; mode.given() {
+		all["Strict"] = Origin{FromInterface, mode.Pos}
 	}
 	return all
 }

@@ -3,37 +3,11 @@ package spec
 import (
 	"fmt"
 	"go/types"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/idemgen/idemgen/runtime"
 )
-
-// status checks the status of a success against the shape.
-func (e *endpointBuilder) status() {
-	e.endpoint.Status = http.StatusOK
-	if e.signature.shape == Typed && e.signature.out == nil {
-		e.endpoint.Status = http.StatusNoContent
-	}
-	status := e.args.Endpoint.Status
-	if !status.given() || e.args.isBroken("endpoint.Status") {
-		return
-	}
-	e.endpoint.Status = status.V
-	reason := ""
-	switch {
-	case e.signature.shape == Standard:
-		reason = "a standard handler writes its own status: leave it out"
-	case status.V < 200 || status.V > 399 || status.V == http.StatusNotModified:
-		reason = "a success is 200 to 399, and not 304"
-	case e.signature.out != nil && (status.V == http.StatusNoContent || status.V == http.StatusResetContent):
-		reason = fmt.Sprintf("an answer with it has no body, but %s has a result", e.method.Name)
-	}
-	if reason != "" {
-		e.report(status.Pos, CodeStatus, nil, "idem:endpoint: status=%d cannot be: %s", status.V, reason)
-	}
-}
 
 // input reads the request parameter.
 func (e *endpointBuilder) input() {
@@ -49,6 +23,7 @@ func (e *endpointBuilder) input() {
 		filled = reader.fields
 		e.problems = append(e.problems, reader.problems...)
 		e.endpoint.In = &Input{Type: root, Pointer: pointer, Body: hasBody(root), Validate: e.validation(root), Fields: filled}
+		e.endpoint.In.Strict = e.strict()
 		e.fillable(reader)
 		e.seenHeaders(reader)
 		if !e.pathFields(reader, names) || len(reader.problems) > 0 {
@@ -147,6 +122,9 @@ func (e *endpointBuilder) output() {
 		e.report(e.signature.outPos, CodeJSON, nil, "%s: encoding/json cannot write %s of the result %s, it is %s: tag it json:\"-\"", e.method.Name, way, typeText(root, reader.pkg), typeText(part, reader.pkg))
 	} else {
 		e.written(reader)
+	}
+	if method := httpStatus(out); method != "" {
+		e.statusMethod(out, method)
 	}
 	if broken("response.Replay", e.of, e.args) {
 		return
