@@ -79,7 +79,8 @@ func run(ctx context.Context, addr, database, charges string, simulate, share bo
 		return err
 	}
 	fmt.Printf("listening on http://%s\n", listener.Addr())
-	return serve(ctx, &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}, listener, server)
+	return serve(ctx, &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
+		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}, listener, server)
 }
 
 // serve serves until ctx ends, and then lets what runs come to its end.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/idemgen/idemgen/example/checkout"
 	"github.com/idemgen/idemgen/example/payments"
@@ -88,7 +89,8 @@ func (b *bench) serve(h http.Handler) (url string, err error) {
 	if err != nil {
 		return "", err
 	}
-	server := &http.Server{Handler: h}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
+		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
 	go server.Serve(listener)
 	b.closing(server.Close)
 	return "http://" + listener.Addr().String(), nil

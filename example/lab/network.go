@@ -7,6 +7,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"sync"
+	"time"
 )
 
 // network is a proxy that loses one request in ten before the server sees it,
@@ -32,7 +33,8 @@ func newNetwork(server string) (*network, *http.Server, error) {
 	n := &network{url: "http://" + listener.Addr().String(), forward: &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
 	}}
-	s := &http.Server{Handler: n}
+	s := &http.Server{Handler: n, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
+		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
 	go s.Serve(listener)
 	return n, s, nil
 }

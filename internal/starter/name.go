@@ -35,7 +35,7 @@ func packageName(importPath string) (string, error) {
 var taken = func() map[string]bool {
 	all := map[string]bool{}
 	for _, name := range strings.Fields(`main service ledger runtime sqlledger context sql errors flag fmt log net http os
-		signal strings time run account addr file db ctx stop err keys guarded listener server failed cancel r name ok p in tx`) {
+		signal strings time run account authorize operation addr file db ctx stop err keys guarded listener server failed cancel r name ok p in tx`) {
 		all[name] = true
 	}
 	return all

@@ -32,8 +32,15 @@ const (
 // driverName, with a data source name of that driver's form. The settings are
 // made by statements on each new connection, so that every driver will do
 // (modernc.org/sqlite, mattn/go-sqlite3 and ncruces/go-sqlite3 are tested).
-// Databases in memory are refused: each connection would have its own.
-func OpenSQLite(driverName, dsn string) (*SQLite, error) {
+// Databases in memory are refused: each connection would have its own. A file
+// that is not there yet is made for its owner alone, see [WithFileMode].
+func OpenSQLite(driverName, dsn string, opts ...SQLiteOption) (*SQLite, error) {
+	o := sqliteOptions{mode: 0o600}
+	for _, opt := range opts {
+		if err := opt(&o); err != nil {
+			return nil, err
+		}
+	}
 	if dsn == "" || strings.Contains(dsn, ":memory:") || strings.Contains(dsn, "mode=memory") {
 		return nil, fmt.Errorf("idemgen: OpenSQLite: %q is not a file: a ledger in memory would be another one for each connection", dsn)
 	}
@@ -41,14 +48,19 @@ func OpenSQLite(driverName, dsn string) (*SQLite, error) {
 	if err != nil {
 		return nil, fmt.Errorf("idemgen: OpenSQLite: %w", err)
 	}
+	file, _ := fileOf(dsn)
+	if err := createFile(file, o.mode); err != nil {
+		return nil, fmt.Errorf("idemgen: OpenSQLite: %w", err)
+	}
 	common := []string{
 		fmt.Sprintf("PRAGMA busy_timeout = %d", sqliteBusyTimeout.Milliseconds()),
 		"PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = FULL",
+		"PRAGMA schema_version", // a read, so that the files beside the file are there
 	}
 	db := &SQLite{
-		Writer: sql.OpenDB(&setUp{connector, common}),
-		Reader: sql.OpenDB(&setUp{connector, append(common[:len(common):len(common)], "PRAGMA query_only = 1")}),
+		Writer: sql.OpenDB(&setUp{connector, file, common}),
+		Reader: sql.OpenDB(&setUp{connector, file, append(common[:len(common):len(common)], "PRAGMA query_only = 1")}),
 	}
 	db.Writer.SetMaxOpenConns(1)
 	db.Reader.SetMaxOpenConns(sqliteReaders)
@@ -94,6 +106,7 @@ func (c plainConnector) Driver() driver.Driver                        { return c
 // setUp runs statements on each new connection.
 type setUp struct {
 	driver.Connector
+	file       string // "" where it is not known
 	statements []string
 }
 
@@ -107,6 +120,9 @@ func (c *setUp) Connect(ctx context.Context) (driver.Conn, error) {
 		if err := runOn(ctx, conn, statement); err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", statement, err), conn.Close())
 		}
+	}
+	if err := alikeFiles(c.file); err != nil {
+		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
 }

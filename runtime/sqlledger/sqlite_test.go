@@ -27,6 +27,7 @@ func init() {
 }
 
 func TestOpenSQLiteRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
 	for _, c := range []struct{ name, driver, dsn, want string }{
 		{"no name", "stub", "", "is not a file"},
 		{"memory", "stub", ":memory:", "is not a file"},
@@ -48,13 +49,14 @@ func TestOpenSQLiteRefuses(t *testing.T) {
 
 // The settings are made on each connection, also the first.
 func TestOpenSQLiteSetsUp(t *testing.T) {
+	t.Chdir(t.TempDir())
 	settable.executed = nil
 	db, err := sqlledger.OpenSQLite("stub", "shop.db")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	want := []string{"PRAGMA busy_timeout = 5000", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA journal_mode"}
+	want := []string{"PRAGMA busy_timeout = 5000", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA schema_version", "PRAGMA journal_mode"}
 	if !slices.Equal(settable.executed, want) {
 		t.Errorf("the writer ran %q; want %q", settable.executed, want)
 	}
@@ -62,7 +64,7 @@ func TestOpenSQLiteSetsUp(t *testing.T) {
 	if err := db.Reader.Ping(); err != nil {
 		t.Fatal(err)
 	}
-	if want := append(want[:3:3], "PRAGMA query_only = 1"); !slices.Equal(settable.executed, want) {
+	if want := append(want[:4:4], "PRAGMA query_only = 1"); !slices.Equal(settable.executed, want) {
 		t.Errorf("the reader ran %q; want %q", settable.executed, want)
 	}
 }
@@ -70,6 +72,7 @@ func TestOpenSQLiteSetsUp(t *testing.T) {
 // Two processes that switch one file to WAL at once are told "locked" without
 // a wait; the one that loses tries again, within limits.
 func TestOpenSQLiteTriesAgain(t *testing.T) {
+	t.Chdir(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
 		busy.executed = nil
 		if _, err := sqlledger.OpenSQLite("stub busy", "shop.db"); !errors.Is(err, errBusy) {

@@ -40,6 +40,7 @@ func run(addr, file string) error {
 		return err
 	}
 	fmt.Printf("listening on http://%s\n", listener.Addr())
-	server := &http.Server{Handler: service, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: service, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
+		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
 	return server.Serve(listener)
 }
