@@ -21,7 +21,7 @@ func (x *exchange) unclear(r *http.Request) error {
 		return invalid(nil, "The Content-Type header stands there with different values; one is allowed.",
 			FieldError{Parameter: "Content-Type", Detail: "It stands there once."})
 	}
-	return nil
+	return x.endpoint.guard.policy.checkEncoding(r.Header)
 }
 
 // isOtherCase reports whether a method is not in upper case (RFC 9110, section

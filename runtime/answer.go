@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -100,6 +101,9 @@ func (e *endpoint) plain(w http.ResponseWriter, r *http.Request, work Work) erro
 func (x *exchange) refuse(w http.ResponseWriter, r *http.Request, principal string, err error) {
 	e := x.endpoint
 	e.observeRefusal(r.Context(), principal, err)
+	if errors.Is(err, errEncoded) {
+		w.Header().Set("Accept-Encoding", e.guard.policy.acceptEncoding())
+	}
 	x.deny(w, e.guard.refusalAnswer(r.Context(), err))
 }
 

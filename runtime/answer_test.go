@@ -79,7 +79,7 @@ func TestAnswersReplayExactly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newRig(t)
 			p := policy()
-			p.Replay = append(p.Replay, "Link", "Content-Disposition")
+			p.Replay = append(p.Replay, "Link")
 			h := g.standard(p, fn)
 			server := httptest.NewServer(h)
 			defer server.Close()

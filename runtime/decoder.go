@@ -59,10 +59,14 @@ func (d *Decoder) JSON(v any) {
 	}
 	if contentType != "" && !isJSON(contentType) {
 		media, _, err := mime.ParseMediaType(contentType)
-		if err != nil {
+		if err != nil || len(media) > maxMedia {
 			media = "something unreadable"
 		}
 		d.fail(415, CodeMediaTypeUnexpected, "The body must be application/json, not %s.", media)
+		return
+	}
+	if err := (&Policy{}).checkEncoding(d.request.http.Header); err != nil {
+		d.err = err // an encoding that the endpoint takes is for handlers that undo it
 		return
 	}
 	if clash := namesClash(d.request.Body, reflect.TypeOf(v)); clash != nil {
@@ -78,6 +82,10 @@ func (d *Decoder) JSON(v any) {
 		d.fail(400, CodeRequestInvalid, "The body holds more than one JSON value.")
 	}
 }
+
+// maxMedia bounds what an answer repeats of a media type (RFC 6838, section
+// 4.2: two names of at most 127 characters).
+const maxMedia = 255
 
 // bodyRefused says what is wrong with a body without repeating any of it.
 func (d *Decoder) bodyRefused(err error, v any) *Error {

@@ -154,7 +154,8 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 		// tightened: its row says more than the refusal would.
 		result, err = earlier, lookupErr
 	} else {
-		e.observeRefusal(r.Context(), principal, err)
+		x.refuse(w, r, principal, err)
+		return
 	}
 	if err != nil {
 		x.write(w, e.guard.refusalAnswer(r.Context(), err), false)

@@ -60,6 +60,12 @@ func (x *exchange) respond(ctx context.Context, work Work) (Answer, error) {
 	return x.endpoint.answer(ctx, response, x.takeHeader())
 }
 
+// replays reports whether a stored header is sent: one that was taken off the
+// list since is not. Retry-After is on no list, it belongs to error answers.
+func (x *exchange) replays(canonical string) bool {
+	return canonical == "Retry-After" || x.endpoint.guard.policy.keeps(canonical)
+}
+
 // write sends an answer.
 func (x *exchange) write(w http.ResponseWriter, a Answer, replayed bool) {
 	if boundary.Armed() {
@@ -78,6 +84,9 @@ func (x *exchange) write(w http.ResponseWriter, a Answer, replayed bool) {
 	}
 	header := w.Header()
 	for i, field := range a.Header {
+		if replayed && !x.replays(field.Name) {
+			continue
+		}
 		if i > 0 && a.Header[i-1].Name == field.Name {
 			header.Add(field.Name, field.Value)
 		} else {

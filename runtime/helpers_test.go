@@ -288,3 +288,8 @@ func readAll(t *testing.T, r io.Reader) []byte {
 func logTo(l *logBuffer) runtime.Option {
 	return runtime.WithLogger(slog.New(slog.NewTextHandler(l, nil)))
 }
+
+// failWith is work that ends with an error.
+func failWith(err error) runtime.Work {
+	return func(context.Context) (*runtime.Response, error) { return nil, err }
+}

@@ -29,10 +29,15 @@ type Policy struct {
 
 	// RequestMax is the largest request body in bytes.
 	RequestMax int64
+	// Encodings lists the content codings (RFC 9110, section 8.4.1), in lower
+	// case, in which a request body may come: it is compared and handed on as it
+	// came. Others are 415, and all are where the list is empty.
+	Encodings []string
 	// ResponseMax is the largest answer in bytes, headers included.
 	ResponseMax int64
 	// Replay lists the response headers that an answer keeps, in canonical
-	// form. Content-Type and Content-Encoding are always kept.
+	// form. Content-Type and Content-Encoding are always kept. One that is taken
+	// off the list is not replayed from rows that have it either.
 	Replay []string
 
 	// Lease is how long a pending claim holds the key before another request
@@ -131,7 +136,7 @@ func DefaultPolicy(operation string) Policy {
 		Fingerprint:  Rule{Body: BodyRaw, Headers: []string{"content-type"}},
 		RequestMax:   1 << 20,
 		ResponseMax:  16 << 10,
-		Replay:       []string{"Content-Type", "Location"},
+		Replay:       append([]string{"Content-Type", "Location"}, ProtectiveHeaders()...),
 		Lease:        30 * time.Second,
 		Timeout:      25 * time.Second,
 		Retain:       24 * time.Hour,

@@ -59,6 +59,7 @@ func (p Policy) Problems() []PolicyProblem {
 	} else if p.RequestMax > MaxRequest {
 		report("RequestMax", "%d is out of range: a body is held in memory, so its limit is at most %d bytes", p.RequestMax, int64(MaxRequest))
 	}
+	p.encodingProblems(report)
 	if p.ResponseMax < MinResponse {
 		report("ResponseMax", "%d is out of range: a response limit is at least %d bytes, so that an error answer fits", p.ResponseMax, MinResponse)
 	} else if p.ResponseMax > MaxResponse {

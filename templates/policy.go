@@ -20,6 +20,7 @@ func (f *file) policy(api *spec.API, e *spec.Endpoint, names endpointNames) {
 		field("KeyMax", number(int64(p.KeyMax))),
 		field("Fingerprint", f.rule(p.Fingerprint)),
 		field("RequestMax", size(p.RequestMax)),
+		field("Encodings", stringList(p.Encodings)),
 		field("ResponseMax", size(p.ResponseMax)),
 		field("Replay", stringList(p.Replay)),
 		field("Lease", f.duration(p.Lease)),

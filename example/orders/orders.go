@@ -25,7 +25,7 @@ type Orders interface {
 	//
 	//idem:endpoint POST /orders status=201
 	//idem:request max=64KiB
-	//idem:response max=16KiB replay=Content-Type,Location
+	//idem:response max=16KiB
 	Create(ctx context.Context, in CreateOrder) (*Order, error)
 
 	// Cancel withdraws an order; its effect and its answer commit together.

@@ -48,8 +48,9 @@ func values(e *spec.Endpoint) []Value {
 		l.add("request", "Strict", mode)
 	}
 	l.add("request", "RequestMax", "max="+size(p.RequestMax))
+	l.add("request", "Encodings", "encoding="+orNone(p.Encodings, ","))
 	l.add("response", "ResponseMax", "max="+size(p.ResponseMax))
-	l.add("response", "Replay", "replay="+orNone(p.Replay, ","))
+	l.add("response", "Replay", "replay="+orNone(spec.ReplayWords(p.Replay), ","))
 	l.add("lease", "Lease", duration(p.Lease))
 	l.add("lease", "Timeout", "timeout="+duration(p.Timeout))
 	l.add("lease", "Renew", "renew="+onOff(p.Renew))

@@ -220,6 +220,20 @@ var requestMutations = []mutation{
 		test: runtimeTest("TestMethodsAreCaseSensitive"),
 	},
 	{
+		what: "an encoded body is taken as it is",
+		file: "runtime/encoding.go",
+		old:  "if coding != \"\" && coding != \"identity\" && !slices.Contains(p.Encodings, coding) {",
+		new:  "if coding == \"\" && !slices.Contains(p.Encodings, coding) {",
+		test: runtimeTest("TestEncodedBodiesAreRefused"),
+	},
+	{
+		what: "a header that is off the list is replayed",
+		file: "runtime/exchange.go",
+		old:  "if replayed && !x.replays(field.Name) {",
+		new:  "if replayed && !x.replays(field.Name) && field.Name == \"\" {",
+		test: runtimeTest("TestProtectiveHeadersAreKept"),
+	},
+	{
 		what: "an empty key is a key",
 		file: "runtime/key.go",
 		old:  "\tcase key == \"\":\n\t\trule = \"is empty\"\n",

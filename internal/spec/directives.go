@@ -113,13 +113,14 @@ type fingerprintArguments struct {
 }
 
 type requestArguments struct {
-	Mode Value[string] `arg:"strict|lenient" one:"strict lenient" default:"lenient" help:"whether unknown members of a JSON body are refused, and an empty body where members are required: no pointers, without omitempty"`
-	Max  Value[int64]  `arg:"max=" value:"SIZE" default:"1MiB" help:"largest body; beyond it 413"`
+	Mode     Value[string] `arg:"strict|lenient" one:"strict lenient" default:"lenient" help:"whether unknown members of a JSON body are refused, and an empty body where members are required: no pointers, without omitempty"`
+	Max      Value[int64]  `arg:"max=" value:"SIZE" default:"1MiB" help:"largest body; beyond it 413"`
+	Encoding Value[[]Item] `arg:"encoding=" value:"CODING,..." default:"none" help:"content codings, such as gzip, in which raw and standard handlers take the body as it comes; others are 415"`
 }
 
 type responseArguments struct {
 	Max    Value[int64]  `arg:"max=" value:"SIZE" default:"16KiB" help:"largest answer, headers included"`
-	Replay Value[[]Item] `arg:"replay=" value:"HEADER,..." form:"header" default:"Content-Type,Location" help:"response headers that answers keep; or none"`
+	Replay Value[[]Item] `arg:"replay=" value:"HEADER,..." form:"header" default:"Content-Type,Location,protective" help:"response headers that answers keep; protective stands for those that make an answer safe, such as X-Content-Type-Options; or none"`
 }
 
 type leaseArguments struct {

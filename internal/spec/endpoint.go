@@ -138,6 +138,10 @@ func (e *endpointBuilder) policy() {
 		pos := e.resolution.origins["KeyOptional"].pos
 		e.report(pos, CodeTransaction, nil, "idem:key: optional does not go with the transaction of %s: without a key there is no claim to commit; give that method //idem:key required", e.method.Name)
 	}
+	if len(e.endpoint.Policy.Encodings) > 0 && e.signature.usable && e.signature.shape == Typed {
+		pos := e.resolution.origins["Encodings"].pos
+		e.report(pos, CodePolicy, nil, "idem:request: encoding= does not go with %s, which decodes its body as it comes: give that method //idem:request encoding=none", e.method.Name)
+	}
 	if e.endpoint.Policy.Renew {
 		pos := e.resolution.origins["Renew"].pos
 		if e.signature.usable && e.signature.tx != nil {

@@ -42,7 +42,7 @@ var fieldArguments = map[string]string{
 	"Operation": "endpoint.Name",
 	"KeyHeader": "key.Header", "KeyOptional": "key.Presence", "KeySyntax": "key.Syntax", "KeyMax": "key.Max",
 	"Fingerprint": "fingerprint.Headers",
-	"RequestMax":  "request.Max",
+	"RequestMax":  "request.Max", "Encodings": "request.Encoding",
 	"ResponseMax": "response.Max", "Replay": "response.Replay",
 	"Lease": "lease.Lease", "Timeout": "lease.Timeout", "Renew": "lease.Renew",
 	"Retain": "retain.Retain", "Sweep": "retain.Sweep", "Gone": "retain.Gone",
@@ -110,9 +110,17 @@ func (r *resolution) apply(a *arguments, at level) {
 	}
 	take(r, at, "FingerprintBody", &p.Fingerprint.Body, a.Fingerprint.Body)
 	take(r, at, "RequestMax", &p.RequestMax, a.Request.Max)
+	if encoding := a.Request.Encoding; encoding.given() {
+		items := headerItems(encoding.V)
+		p.Encodings = nil
+		for _, item := range items {
+			p.Encodings = append(p.Encodings, strings.ToLower(item.Text))
+		}
+		r.origins["Encodings"] = origin{at, encoding.Pos, items}
+	}
 	take(r, at, "ResponseMax", &p.ResponseMax, a.Response.Max)
 	if replay := a.Response.Replay; replay.given() {
-		items := headerItems(replay.V)
+		items := protectiveItems(headerItems(replay.V))
 		p.Replay = nil
 		for _, item := range items {
 			p.Replay = append(p.Replay, textproto.CanonicalMIMEHeaderKey(item.Text))
@@ -157,6 +165,37 @@ func headerItems(items []Item) []Item {
 		return nil
 	}
 	return items
+}
+
+// protective stands in a replay list for all headers that protect an answer.
+const protective = "protective"
+
+// protectiveItems writes out what protective stands for, without those that the
+// list has already.
+func protectiveItems(items []Item) []Item {
+	var all []Item
+	for _, item := range items {
+		if item.Text != protective {
+			all = append(all, item)
+			continue
+		}
+		for _, name := range runtime.ProtectiveHeaders() {
+			if !slices.ContainsFunc(all, func(other Item) bool { return strings.EqualFold(other.Text, name) }) {
+				all = append(all, Item{name, item.Pos})
+			}
+		}
+	}
+	return all
+}
+
+// ReplayWords is a replay list as a directive has it, with the word protective
+// where the list ends in all that it stands for.
+func ReplayWords(replay []string) []string {
+	all := runtime.ProtectiveHeaders()
+	if rest := len(replay) - len(all); rest >= 0 && slices.Equal(replay[rest:], all) {
+		return append(slices.Clone(replay[:rest]), protective)
+	}
+	return replay
 }
 
 // problems checks the policy and reports each broken rule at the argument that
@@ -249,6 +288,8 @@ func (r *resolution) blamedItem(found runtime.PolicyProblem, own origin) token.P
 			shorter.Fingerprint.Headers = shorter.Fingerprint.Headers[:n]
 		case "Replay":
 			shorter.Replay = shorter.Replay[:n]
+		case "Encodings":
+			shorter.Encodings = shorter.Encodings[:n]
 		}
 		if slices.Contains(shorter.Problems(), found) {
 			return own.items[n-1].Pos
