@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -53,8 +54,8 @@ trouble.`,
 // withSuggestion adds to an error that a package may have been meant as a
 // command: what is not one of the commands is a package.
 func withSuggestion(cmd *cobra.Command, patterns []string, err error) error {
-	if len(patterns) == 0 {
-		return err
+	if len(patterns) == 0 || strings.ContainsAny(patterns[0], `/.\`) {
+		return err // a path is no slip of a command
 	}
 	if near := cmd.SuggestionsFor(patterns[0]); len(near) > 0 {
 		return fmt.Errorf("%w (did you mean the command %s?)", err, near[0])

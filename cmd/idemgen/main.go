@@ -162,7 +162,7 @@ func spelledOut(args []string) []string {
 			return append(spelled, args[i:]...)
 		}
 		switch name, _, _ := strings.Cut(arg, "="); name {
-		case "-tags", "-json", "-accept", "-form", "-table":
+		case "-tags", "-json", "-accept", "-form", "-table", "-help", "-verbose", "-chdir":
 			arg = "-" + arg
 		}
 		spelled = append(spelled, arg)

@@ -108,7 +108,9 @@ func (r *resolution) apply(a *arguments, at level) {
 		}
 		r.origins["Fingerprint"] = origin{at, headers.Pos, items}
 	}
-	take(r, at, "FingerprintBody", &p.Fingerprint.Body, a.Fingerprint.Body)
+	if !a.isBroken("fingerprint.Body") {
+		take(r, at, "FingerprintBody", &p.Fingerprint.Body, a.Fingerprint.Body)
+	}
 	take(r, at, "RequestMax", &p.RequestMax, a.Request.Max)
 	if encoding := a.Request.Encoding; encoding.given() {
 		items := headerItems(encoding.V)

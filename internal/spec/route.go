@@ -50,6 +50,9 @@ func checkMethod(method string) string {
 // foreignWildcard says which wildcard was meant by a segment that other routers
 // take for one, or "". net/http would take it literally.
 func foreignWildcard(pattern string) string {
+	if optional := optionalForm.FindString(pattern); optional != "" {
+		return fmt.Sprintf("has %q in it, but no wildcard is optional here: declare a Go method for the path without it", optional)
+	}
 	if i := strings.IndexAny(pattern, "?#"); i >= 0 {
 		return fmt.Sprintf("has %q in it, which no path has: query parameters are fields with the tag `query:\"name\"`", pattern[i:])
 	}
@@ -75,9 +78,10 @@ func foreignWildcard(pattern string) string {
 }
 
 var (
-	segmentForm = regexp.MustCompile(`/(?:\{[^{}]*\}|[^/{])*`)
-	nameForm    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*`)
-	namesForm   = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+	optionalForm = regexp.MustCompile(`\{[^{}/]*\?\}|/:[A-Za-z0-9_]+\?`)
+	segmentForm  = regexp.MustCompile(`/(?:\{[^{}]*\}|[^/{])*`)
+	nameForm     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*`)
+	namesForm    = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 )
 
 // lastName is the last identifier of a segment such as <int:id>.

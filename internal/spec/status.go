@@ -86,7 +86,7 @@ func (e *endpointBuilder) statusMethod(out types.Type, name string) {
 	switch through := pointerOn(root, index); {
 	case name != "HTTPStatus" || signatureText(method.Signature()) != "() (int)":
 		e.report(pos, CodeStatus, nil, "%s: %s%s of the result %s would not be called: the method that says its status is HTTPStatus() int",
-			e.method.Name, name, localSignature(method.Signature()), text)
+			e.method.Name, name, localSignature(method.Signature())+resultsText(method.Signature()), text)
 	case through != "":
 		e.report(pos, CodeStatus, nil, "%s: HTTPStatus of the result %s is that of the embedded *%s, which may be nil: embed the struct by value, or give %s one of its own",
 			e.method.Name, text, through, text)

@@ -161,6 +161,18 @@ func localSignature(s *types.Signature) string {
 	return parametersText(s.Params(), s.Variadic(), (*types.Package).Name)
 }
 
+// resultsText is the results of a signature, as they stand behind it.
+func resultsText(s *types.Signature) string {
+	switch s.Results().Len() {
+	case 0:
+		return ""
+	case 1:
+		return " " + strings.Trim(parametersText(s.Results(), false, (*types.Package).Name), "()")
+	default:
+		return " " + parametersText(s.Results(), false, (*types.Package).Name)
+	}
+}
+
 func parametersText(list *types.Tuple, variadic bool, qualifier types.Qualifier) string {
 	var texts []string
 	for i := range list.Len() {

@@ -41,7 +41,7 @@ func (e *endpointBuilder) validation(root types.Type) Validation {
 		case "(context.Context) (error)":
 			found = ValidatedInTime
 		default:
-			report(method, "Validate%s of the request %s would not be called: %s", localSignature(method.Signature()), text, rule)
+			report(method, "Validate%s of the request %s would not be called: %s", localSignature(method.Signature())+resultsText(method.Signature()), text, rule)
 			return NotValidated
 		}
 		if through := pointerOn(root, index); through != "" {
@@ -62,7 +62,7 @@ func (e *endpointBuilder) validation(root types.Type) Validation {
 		fits := signature == "() (error)" || signature == "(context.Context) (error)"
 		switch {
 		case strings.EqualFold(name, "validate"), fits && distance(strings.ToLower(name), "validate") <= 1:
-			report(method, "%s%s of the request %s would not be called: %s", name, localSignature(method.Signature()), text, rule)
+			report(method, "%s%s of the request %s would not be called: %s", name, localSignature(method.Signature())+resultsText(method.Signature()), text, rule)
 			return NotValidated
 		}
 	}
