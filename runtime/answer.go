@@ -17,7 +17,7 @@ func (e *endpoint) answer(ctx context.Context, response *Response, memory Header
 	if status == 0 {
 		status = e.route.Status
 	}
-	header, dropped := e.guard.policy.keep(memory, response.Header)
+	header, dropped := e.guard.policy.keep(memory, status, response.Header)
 	for _, name := range dropped {
 		if e.dropped.first(name) {
 			advice := "list it in replay= or do not set it"

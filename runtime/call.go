@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strconv"
-	"time"
 )
 
 // Call identifies one request to a [Guard].
@@ -134,10 +133,8 @@ func (g *Guard) decide(ctx context.Context, id ID, call Call, row *Row) (verdict
 		}
 		return answered, Result{Answer: answer, Replayed: true}, nil
 	}
-	if left := time.Duration(row.LeaseUntil-row.Now) * time.Millisecond; left > 0 {
-		// A row from the future, after the clock was set back, must not keep
-		// clients away for longer than a lease.
-		return answered, Result{}, inProgress(min(left, g.policy.Lease))
+	if row.LeaseUntil > row.Now {
+		return answered, Result{}, g.stillRunning(row)
 	}
 	return stale, Result{}, nil
 }

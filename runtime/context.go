@@ -100,12 +100,16 @@ func DerivedKey(ctx context.Context, step string) (string, error) {
 // ReleaseClaim asks that the claim under which ctx runs is deleted when the
 // handler returns, so that a retry runs again. It is for handlers without an
 // error result; it does nothing without a claim. Safe for concurrent use; the
-// last of ReleaseClaim and HoldClaim counts.
+// last of ReleaseClaim, HoldClaim and StoreClaim counts.
 func ReleaseClaim(ctx context.Context) { disposeClaim(ctx, FailureRelease) }
 
 // HoldClaim asks that the claim under which ctx runs stays pending until its
 // lease ends. See [ReleaseClaim].
 func HoldClaim(ctx context.Context) { disposeClaim(ctx, FailureHold) }
+
+// StoreClaim asks that whatever the handler answers is final and replayed, also
+// where it is a 408, 425, 429 or 503 with a Retry-After. See [ReleaseClaim].
+func StoreClaim(ctx context.Context) { disposeClaim(ctx, FailureStore) }
 
 func disposeClaim(ctx context.Context, as Failure) {
 	if r := runningFrom(ctx); r != nil {

@@ -7,9 +7,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idemgen/idemgen/runtime"
+	"github.com/idemgen/idemgen/runtime/memory"
 )
 
 func TestAnotherRequestIsRefused(t *testing.T) {
@@ -92,10 +94,10 @@ func TestInProgress(t *testing.T) {
 	g.clock.move(10500 * time.Millisecond)
 	w := do(h, request("k", ""))
 	wantCode(t, w, 409, "idempotency_key_in_progress")
-	if got := w.Header().Get("Retry-After"); got != "20" {
-		t.Errorf("Retry-After %q, want 20: 19.5 s of the lease are left", got)
+	if got := w.Header().Get("Retry-After"); got != "11" {
+		t.Errorf("Retry-After %q, want 11: it has run for 10.5 s", got)
 	}
-	if !strings.Contains(w.Body.String(), `"retry_after_ms":19500`) {
+	if !strings.Contains(w.Body.String(), `"retry_after_ms":10500`) {
 		t.Errorf("body %s", w.Body)
 	}
 	wantCode(t, do(h, request("k", "other")), 422, "idempotency_key_reused")
@@ -104,23 +106,21 @@ func TestInProgress(t *testing.T) {
 	wantReplay(t, first, do(h, request("k", "")))
 }
 
-func TestRetryAfterIsNeverAboveTheLease(t *testing.T) {
-	g := newRig(t)
-	h := g.typed(policy(), created)
-	entered, leave, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	slow := g.typed(policy(), func(ctx context.Context) (*runtime.Response, error) {
-		close(entered)
-		<-leave
-		return created(ctx)
+// What an operation takes is learned from its runs.
+func TestRetryAfterFollowsTheOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.ledger.Ledger = memory.New()
+		h := g.server.Handle(policy(), orders, func(*runtime.Request) (runtime.Work, error) { return slowly(8 * time.Second), nil })
+		do(h, request("before", ""))
+		done := make(chan struct{})
+		go func() { defer close(done); do(h, request("k", "")) }()
+		time.Sleep(2 * time.Second)
+		if got := do(h, request("k", "")).Header().Get("Retry-After"); got != "6" {
+			t.Errorf("Retry-After %q, want 6", got)
+		}
+		<-done
 	})
-	go func() { defer close(done); do(slow, request("k", "")) }()
-	<-entered
-	g.clock.move(-10 * time.Minute)
-	if got := do(h, request("k", "")).Header().Get("Retry-After"); got != "30" {
-		t.Errorf("Retry-After %q, want 30", got)
-	}
-	close(leave)
-	<-done
 }
 
 func TestTakeover(t *testing.T) {

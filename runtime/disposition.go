@@ -8,6 +8,11 @@ func Release(err error) error { return dispose(err, FailureRelease) }
 // whatever the endpoint's failure policy. Hold(nil) is nil.
 func Hold(err error) error { return dispose(err, FailureHold) }
 
+// Store marks err so that its answer is final and replayed, whatever the
+// endpoint's failure policy, also where it is a 408, 425, 429 or 503 with a
+// Retry-After, which is released otherwise. Store(nil) is nil.
+func Store(err error) error { return dispose(err, FailureStore) }
+
 func dispose(err error, as Failure) error {
 	if err == nil {
 		return nil

@@ -93,6 +93,7 @@ type Guard struct {
 	policy Policy
 	rule   string
 	terms  Terms
+	pace   pace
 }
 
 // observe tells the observer, when there is one.

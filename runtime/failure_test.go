@@ -21,9 +21,26 @@ func TestFailurePolicies(t *testing.T) {
 		"wrapped 409":  func(context.Context) (*runtime.Response, error) { return nil, fmt.Errorf("reserve: %w", conflict) },
 		"503":          func(context.Context) (*runtime.Response, error) { return nil, down },
 		"429 answer":   func(context.Context) (*runtime.Response, error) { return &runtime.Response{Status: 429}, nil },
-		"404 answer":   func(context.Context) (*runtime.Response, error) { return &runtime.Response{Status: 404}, nil },
-		"panic":        func(context.Context) (*runtime.Response, error) { panic("boom") },
-		"bad status":   func(context.Context) (*runtime.Response, error) { return &runtime.Response{Status: 42}, nil },
+		"503 without": func(context.Context) (*runtime.Response, error) {
+			return nil, &runtime.Error{Status: 503, Code: "stock_down"}
+		},
+		"500 with": func(context.Context) (*runtime.Response, error) {
+			return nil, &runtime.Error{Status: 500, Code: "broken", RetryAfter: time.Second}
+		},
+		"409 with": func(context.Context) (*runtime.Response, error) {
+			return nil, &runtime.Error{Status: 409, Code: "sold_out", RetryAfter: time.Second}
+		},
+		"503, stored": func(context.Context) (*runtime.Response, error) { return nil, runtime.Store(down) },
+		"429 with": func(context.Context) (*runtime.Response, error) {
+			return &runtime.Response{Status: 429, Header: http.Header{"Retry-After": {"7"}}}, nil
+		},
+		"429, stored": func(ctx context.Context) (*runtime.Response, error) {
+			runtime.StoreClaim(ctx)
+			return &runtime.Response{Status: 429, Header: http.Header{"Retry-After": {"7"}}}, nil
+		},
+		"404 answer": func(context.Context) (*runtime.Response, error) { return &runtime.Response{Status: 404}, nil },
+		"panic":      func(context.Context) (*runtime.Response, error) { panic("boom") },
+		"bad status": func(context.Context) (*runtime.Response, error) { return &runtime.Response{Status: 42}, nil },
 		"released": func(context.Context) (*runtime.Response, error) {
 			return nil, fmt.Errorf("later: %w", runtime.Release(conflict))
 		},
@@ -43,7 +60,13 @@ func TestFailurePolicies(t *testing.T) {
 	for name, wants := range map[string][3]want{ // store, release, hold
 		"unclassified":   {{500, "internal_error", "replay"}, {500, "internal_error", "run"}, {500, "internal_error", "409"}},
 		"wrapped 409":    {{409, "sold_out", "replay"}, {409, "sold_out", "replay"}, {409, "sold_out", "replay"}},
-		"503":            {{503, "stock_down", "replay"}, {503, "stock_down", "run"}, {503, "stock_down", "409"}},
+		"503 without":    {{503, "stock_down", "replay"}, {503, "stock_down", "run"}, {503, "stock_down", "409"}},
+		"500 with":       {{500, "broken", "replay"}, {500, "broken", "run"}, {500, "broken", "409"}},
+		"409 with":       {{409, "sold_out", "replay"}, {409, "sold_out", "replay"}, {409, "sold_out", "replay"}},
+		"503, stored":    {{503, "stock_down", "replay"}, {503, "stock_down", "replay"}, {503, "stock_down", "replay"}},
+		"429 with":       {{429, "", "run"}, {429, "", "run"}, {429, "", "409"}},
+		"429, stored":    {{429, "", "replay"}, {429, "", "replay"}, {429, "", "replay"}},
+		"503":            {{503, "stock_down", "run"}, {503, "stock_down", "run"}, {503, "stock_down", "409"}},
 		"429 answer":     {{429, "", "replay"}, {429, "", "run"}, {429, "", "409"}},
 		"404 answer":     {{404, "", "replay"}, {404, "", "replay"}, {404, "", "replay"}},
 		"panic":          {{500, "internal_error", "replay"}, {500, "internal_error", "run"}, {500, "internal_error", "409"}},
@@ -67,6 +90,9 @@ func TestFailurePolicies(t *testing.T) {
 				}
 				if strings.Contains(first.Body.String(), "hunter2") || strings.Contains(first.Body.String(), "boom") {
 					t.Errorf("the cause reached the client: %s", first.Body)
+				}
+				if got := first.Header().Get("Retry-After"); strings.HasPrefix(name, "429, ") && got != "7" || name == "429 with" && got != "7" {
+					t.Errorf("Retry-After %q", got)
 				}
 				again := do(h, request("k", ""))
 				switch wants[i].retry {

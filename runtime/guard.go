@@ -120,6 +120,7 @@ func (g *Guard) do(ctx context.Context, call Call, p plan) (Result, error) {
 	g.reachOutcome(steady, h, &e)
 	result, err = e.end(g, steady, h, call, out)
 	ended = true
+	g.pace.note(time.Since(h.sent))
 	if out.abort {
 		panic(http.ErrAbortHandler)
 	}
@@ -259,6 +260,9 @@ func (g *Guard) classify(out *outcome, info *running) {
 	if failed(out.answer.Status) {
 		out.as = g.policy.Failure
 	}
+	if out.as == FailureStore && invites(out) {
+		out.as = FailureRelease
+	}
 	if out.err != nil {
 		var marked *disposedError
 		if errors.As(out.err, &marked) {
@@ -272,6 +276,23 @@ func (g *Guard) classify(out *outcome, info *running) {
 		// What the caller should do next depends on what becomes of the claim.
 		out.answer = g.failureAnswer(info, out.err, out.as)
 	}
+}
+
+// invites reports whether an outcome asks the client itself to try again later:
+// to keep such an answer would refuse the very retry that it asks for.
+func invites(out *outcome) bool {
+	if !mayInvite(out.answer.Status) {
+		return false
+	}
+	var own *Error
+	return out.answer.Header.Get("Retry-After") != "" || errors.As(out.err, &own) && own.RetryAfter > 0
+}
+
+// mayInvite reports whether a status, with a Retry-After, says to try again
+// (RFC 9110, section 15.5.9 and 15.6.4; RFC 6585, section 4; RFC 8470, section
+// 5.2).
+func mayInvite(status int) bool {
+	return status == 503 || status < 500 && failed(status)
 }
 
 // failed reports whether a status is a failure and not a result.

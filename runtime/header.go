@@ -83,13 +83,14 @@ func appendHeader(h Header, stored []byte) (Header, error) {
 }
 
 // keep appends the fields of h that an answer under the policy keeps, sorted
-// by name, to an empty header, and returns the names of those that it drops. Values are made fit already
-// here, so that the first answer is what a replay will say: net/http would send
-// a NUL.
-func (p *Policy) keep(kept Header, h http.Header) (_ Header, dropped []string) {
+// by name, to an empty header, and returns the names of those that it drops.
+// An answer that says to try again keeps the time that it names. Values are made
+// fit already here, so that the first answer is what a replay will say: net/http
+// would send a NUL.
+func (p *Policy) keep(kept Header, status int, h http.Header) (_ Header, dropped []string) {
 	for name, values := range h {
 		canonical := http.CanonicalHeaderKey(name)
-		if !p.keeps(canonical) {
+		if !p.keeps(canonical) && (canonical != "Retry-After" || !mayInvite(status)) {
 			if !silentlyDropped(canonical) {
 				dropped = append(dropped, canonical)
 			}

@@ -20,7 +20,7 @@ func FuzzKeptHeaders(f *testing.F) {
 		h := http.Header{}
 		h[name1] = append(h[name1], value1)
 		h[name2] = append(h[name2], value2)
-		kept, _ := p.keep(nil, h)
+		kept, _ := p.keep(nil, 200, h)
 		decoded, err := DecodeHeader(kept.Encode())
 		if err != nil || len(decoded) != len(kept) {
 			t.Fatalf("%q became %q, %v", kept, decoded, err)

@@ -54,7 +54,7 @@ func FuzzDecodeHeader(f *testing.F) {
 
 func TestKeep(t *testing.T) {
 	p := DefaultPolicy("POST /x")
-	kept, dropped := p.keep(nil, http.Header{
+	kept, dropped := p.keep(nil, 200, http.Header{
 		"Content-Type": {"a"}, "Content-Encoding": {"gzip"}, "Location": {"1", "2\x00\r\n"},
 		"Content-Length": {"3"}, "Date": {"now"}, "Connection": {"close"}, "Set-Cookie": {"a=b"}, "X-Other": {"y"},
 	})

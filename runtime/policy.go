@@ -107,7 +107,8 @@ const (
 type Failure string
 
 const (
-	// FailureStore makes whatever a started handler ends with final.
+	// FailureStore makes whatever a started handler ends with final, but for a
+	// 408, 425, 429 or 503 with a Retry-After, which is released.
 	FailureStore Failure = "store"
 	// FailureRelease deletes the claim, so that a retry runs again.
 	FailureRelease Failure = "release"

@@ -196,8 +196,8 @@ var callMutations = []mutation{
 	{
 		what: "a lease is over one millisecond late",
 		file: "runtime/call.go",
-		old:  "time.Millisecond; left > 0 {",
-		new:  "time.Millisecond; left >= 0 {",
+		old:  "if row.LeaseUntil > row.Now {",
+		new:  "if row.LeaseUntil >= row.Now {",
 		test: runtimeTest("TestTakeover"),
 	},
 	{
@@ -210,16 +210,30 @@ var callMutations = []mutation{
 	{
 		what: "a live lease may be taken over",
 		file: "runtime/call.go",
-		old:  "time.Millisecond; left > 0 {",
-		new:  "time.Millisecond; left > g.policy.Lease {",
+		old:  "if row.LeaseUntil > row.Now {",
+		new:  "if row.LeaseUntil > row.Now+g.policy.Lease.Milliseconds() {",
 		test: runtimeTest("TestInProgress"),
 	},
 	{
 		what: "clients are kept away for longer than a lease",
-		file: "runtime/call.go",
-		old:  "inProgress(min(left, g.policy.Lease))",
-		new:  "inProgress(left)",
-		test: runtimeTest("TestRetryAfterIsNeverAboveTheLease"),
+		file: "runtime/pace.go",
+		old:  "left := min(time.Duration(row.LeaseUntil-row.Now)*time.Millisecond, g.policy.Lease)",
+		new:  "left := time.Duration(row.LeaseUntil-row.Now) * time.Millisecond",
+		test: runtimeTest("TestRetryAfterOfWhatRuns"),
+	},
+	{
+		what: "clients wait out the lease, whatever the operation takes",
+		file: "runtime/pace.go",
+		old:  "return inProgress(min(max(g.pace.rest(ran), time.Second), left))",
+		new:  "_ = ran\n\treturn inProgress(left)",
+		test: runtimeTest("TestRetryAfterOfWhatRuns"),
+	},
+	{
+		what: "an answer that says to try again is kept",
+		file: "runtime/guard.go",
+		old:  "out.as == FailureStore && invites(out)",
+		new:  "out.as == FailureHold && invites(out)",
+		test: runtimeTest("TestFailurePolicies"),
 	},
 	{
 		what: "an expired row beats a live lease",

@@ -341,8 +341,8 @@ var requestMutations = []mutation{
 	{
 		what: "a header off the list is kept",
 		file: "runtime/header.go",
-		old:  "\t\tif !p.keeps(canonical) {\n",
-		new:  "\t\tif !p.keeps(canonical) && silentlyDropped(canonical) {\n",
+		old:  "\t\tif !p.keeps(canonical) && (canonical",
+		new:  "\t\tif !p.keeps(canonical) && silentlyDropped(canonical) && (canonical",
 		test: runtimeTest("TestKeep"),
 	},
 	{
