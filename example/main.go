@@ -24,14 +24,14 @@ import (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
-	db := flag.String("db", "orders.db", "postgres://user@host/name, mysql://user@host/name, or an SQLite file")
+	db := flag.String("db", "", "postgres://user@host/name, mysql://user@host/name, or an SQLite file (default DATABASE_URL, or else orders.db)")
 	charges := flag.String("payments", "", "URL of the payment service; without one nothing is charged")
 	simulate := flag.Bool("simulate", false, `let requests carry "simulate"`)
 	share := flag.Bool("shared-commits", true, "let writes of concurrent requests commit together, where the database gains from it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *addr, *db, *charges, *simulate, *share); err != nil {
+	if err := run(ctx, *addr, store.Name(*db, "orders.db"), *charges, *simulate, *share); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -1,7 +1,7 @@
 // Command prove attacks a server whose handlers idemgen guards, on a real
 // database, and looks for double effects and lost answers.
 //
-//	prove [flags] -- server -addr {listen} -db {db}
+//	prove [flags] -- DATABASE_URL={db} server -addr {listen}
 //
 // It starts several processes of the server on one database, each behind a
 // fault proxy, kills and pauses them, cuts their connections and restarts the

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"net/textproto"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ type words struct {
 }
 
 func (w *words) define(f *flag.FlagSet) {
-	f.StringVar(&w.database, "db", "sqlite", "sqlite, postgres or mysql, to start one; postgres://user@host/name or mysql://user@host/name, to be used by nobody else; or an SQLite file")
+	f.StringVar(&w.database, "db", "sqlite", "sqlite, postgres or mysql, to start one; postgres://user@host/name or mysql://user@host/name, to be used by nobody else, or env:NAME for what NAME has in the environment, where a password belongs; or an SQLite file")
 	f.IntVar(&w.servers, "servers", 3, "how many processes of the server to start")
 	f.IntVar(&w.clients, "clients", 16, "how many clients ask at once")
 	f.StringVar(&w.request, "request", "", "method and path, as in \"POST /v1/orders\"; like all texts below with {reference}, {number}, {amount}, {principal} and {key} where they come")
@@ -38,7 +39,7 @@ func (w *words) define(f *flag.FlagSet) {
 	f.StringVar(&w.answer, "answer", "", "a text that every success has in it")
 	f.StringVar(&w.mode, "mode", "tx", "tx: the effect commits with its answer; claim: it stands once for each claim at most; derived: it stands elsewhere, once, by a derived key or a fencing number")
 	f.StringVar(&w.effects, "effects", "", "SQL that lists all effects, a row for each: its reference, and its amount where it has one")
-	f.StringVar(&w.elsewhere, "effects-db", "", "URL or file of the database that has the effects, when it is another one")
+	f.StringVar(&w.elsewhere, "effects-db", "", "URL, env:NAME or file of the database that has the effects, when it is another one")
 	f.StringVar(&w.prepare, "prepare", "", "SQL to run before each new reference, perhaps twice")
 	f.StringVar(&w.table, "table", "idempotency_keys", "the ledger's table; empty where it is not in this database")
 	f.DurationVar(&w.lease, "lease", 30*time.Second, "the endpoint's lease; servers are paused for longer")
@@ -62,7 +63,7 @@ func (w *words) target(command []string, folder string) (_ *faults.Target, err e
 		}
 	}()
 	if !mentions(command, "{listen}") || !mentions(command, "{db}") && !mentions(command, "{dbaddr}") {
-		return nil, errors.New("give the server's command line behind --, with {listen} for the address to listen on and {db} for the database's URL or file (or {dbaddr} for its host and port)")
+		return nil, errors.New("give the server's command line behind --, with {listen} for the address to listen on and {db} for the database's URL or file (or {dbaddr} for its host and port); words NAME=value before the program go into its environment")
 	}
 	request, err := w.asked()
 	if err != nil {
@@ -92,9 +93,17 @@ func (w *words) target(command []string, folder string) (_ *faults.Target, err e
 }
 
 func (w *words) open(name, folder string) (*faults.Database, error) {
+	shown := "database " + name
+	if variable, ok := strings.CutPrefix(name, "env:"); ok {
+		if name = os.Getenv(variable); name == "" {
+			return nil, fmt.Errorf("%s: the variable is not set", shown)
+		}
+	} else if strings.Contains(name, "://") {
+		shown = "the database" // its URL may have a password in it
+	}
 	d, err := faults.OpenDatabase(name, folder)
 	if err != nil {
-		return nil, fmt.Errorf("database %s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", shown, err)
 	}
 	w.closers = append(w.closers, d.Close)
 	return d, nil

@@ -14,10 +14,10 @@ import (
 )
 
 func main() {
-	name := flag.String("db", "orders.db", "postgres://user@host/name, mysql://user@host/name, or an SQLite file")
+	name := flag.String("db", "", "postgres://user@host/name, mysql://user@host/name, or an SQLite file (default DATABASE_URL, or else orders.db)")
 	flag.Parse()
 	ctx := context.Background()
-	db, err := store.Open(ctx, *name, sqlledger.WithSchemaManaged())
+	db, err := store.Open(ctx, store.Name(*name, "orders.db"), sqlledger.WithSchemaManaged())
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -11,14 +11,16 @@ import (
 	"io"
 	"log"
 	"os"
+
+	"github.com/idemgen/idemgen/example/store"
 )
 
 func main() {
 	orders := flag.Int("orders", 100, "orders of each client")
 	seed := flag.Uint64("seed", 1, "seed of what the network loses; equal seeds give equal numbers")
-	db := flag.String("db", "", "postgres://user@host/name, or an SQLite file; the default is a file that is removed again")
+	db := flag.String("db", "", "postgres://user@host/name, or an SQLite file (default DATABASE_URL, or else a file that is removed again)")
 	flag.Parse()
-	if err := run(context.Background(), os.Stdout, *db, *orders, *seed); err != nil {
+	if err := run(context.Background(), os.Stdout, store.Name(*db, ""), *orders, *seed); err != nil {
 		log.Fatal(err)
 	}
 }

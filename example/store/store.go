@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -30,6 +31,19 @@ type Store struct {
 
 // Connections is how many connections the shop opens to a server.
 const Connections = 16
+
+// Name is the database that a flag names, else that of the environment's
+// DATABASE_URL, else another. A URL with a password belongs into the environment:
+// everybody can read the arguments of a process.
+func Name(flag, otherwise string) string {
+	if flag != "" {
+		return flag
+	}
+	if name := os.Getenv("DATABASE_URL"); name != "" {
+		return name
+	}
+	return otherwise
+}
 
 // Open opens a database by its name: postgres://user@host/name,
 // mysql://user@host/name, or the path of an SQLite file. The options are the

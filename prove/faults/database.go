@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -35,6 +36,8 @@ type Database struct {
 	Pace       Pace
 	LeftOut    []string
 
+	// secret says that its name holds a password.
+	secret  bool
 	closers []func()
 }
 
@@ -82,7 +85,10 @@ func (d *Database) open(name, folder string) error {
 	}
 	u, err := url.Parse(name)
 	if err != nil {
-		return fmt.Errorf("the database's URL cannot be read: %w", err)
+		return errors.New("the database's URL cannot be read") // the cause would quote it, password and all
+	}
+	if _, d.secret = u.User.Password(); !d.secret {
+		d.secret = u.Query().Has("password")
 	}
 	d.LeftOut = append(d.LeftOut, "the database killed and started")
 	switch scheme {
@@ -110,6 +116,7 @@ func (d *Database) startPostgres() error {
 		return err
 	}
 	d.closers = append(d.closers, p.Stop)
+	d.secret = true
 	if err := p.Create(ownName); err != nil {
 		return err
 	}
@@ -117,8 +124,12 @@ func (d *Database) startPostgres() error {
 		p.Kill()
 		return again(p.Start)
 	}
-	return d.openPostgres(&url.URL{Scheme: "postgres", User: url.User("postgres"), Path: "/" + ownName,
-		RawQuery: "sslmode=disable&connect_timeout=2&host=" + url.QueryEscape(p.Socket())})
+	u, err := url.Parse(p.URL(ownName))
+	if err != nil {
+		return err
+	}
+	u.RawQuery += "&connect_timeout=2"
+	return d.openPostgres(u)
 }
 
 // again calls a function until it succeeds: a server that was killed starts
@@ -155,6 +166,7 @@ func (d *Database) startMariaDB() error {
 		return err
 	}
 	d.closers = append(d.closers, m.Stop)
+	d.secret = true
 	if err := m.Create(ownName); err != nil {
 		return err
 	}
@@ -162,7 +174,11 @@ func (d *Database) startMariaDB() error {
 		m.Kill()
 		return again(m.Start)
 	}
-	return d.openMySQL(&url.URL{Scheme: "mysql", User: url.User("root"), Host: m.Address(), Path: "/" + ownName})
+	u, err := url.Parse(m.URL(m.Address(), ownName))
+	if err != nil {
+		return err
+	}
+	return d.openMySQL(u)
 }
 
 func (d *Database) openMySQL(u *url.URL) error {

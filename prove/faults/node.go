@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 // node is a server that is started again whenever it has ended.
 type node struct {
 	name     string
+	env      []string // more of the environment
 	command  []string // with {listen} where the address comes
 	report   *record
 	told     *told
@@ -55,10 +57,14 @@ func (n *node) live(ctx context.Context) bool {
 		n.report.broken(fmt.Errorf("start %s: %w", n.name, err))
 		return false
 	}
-	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], "{listen}", address)
+	env := append(os.Environ(), n.env...)
+	for _, words := range [][]string{args, env[len(env)-len(n.env):]} {
+		for i := range words {
+			words[i] = strings.ReplaceAll(words[i], "{listen}", address)
+		}
 	}
 	c := exec.Command(args[0], args[1:]...)
+	c.Env = env
 	// A command may start the server as a process of its own: signals go to all.
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	said := &tail{}

@@ -91,8 +91,13 @@ func newSite(r *record, t *Target) (_ *site, err error) {
 				attack{200 * time.Millisecond, func(ctx context.Context, random *rand.Rand) { s.harmLine(ctx, random, l, "the database", lives) }},
 				attack{200 * time.Millisecond, func(ctx context.Context, random *rand.Rand) { s.harmCommits(ctx, random, l) }})
 		}
-		for _, word := range command {
-			n.command = append(n.command, strings.NewReplacer(words...).Replace(word))
+		if n.env, n.command, err = splitCommand(command, t.Database.secret); err != nil {
+			return nil, err
+		}
+		for _, texts := range [][]string{n.env, n.command} {
+			for i := range texts {
+				texts[i] = strings.NewReplacer(words...).Replace(texts[i])
+			}
 		}
 		s.nodes = append(s.nodes, n)
 	}

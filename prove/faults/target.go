@@ -15,7 +15,9 @@ type Target struct {
 	// Servers are the command lines of the processes. {listen} stands for the
 	// address to listen on, {db} for the database's name and {dbaddr} for its
 	// host and port, by way of the process's own proxy; {NAME} for the address
-	// of a service.
+	// of a service. Words before the program that have the form NAME=value go
+	// into its environment, where a name with a password belongs: everybody can
+	// read arguments.
 	Servers  [][]string
 	Database *Database
 	// Services are what the servers call, by name.

@@ -43,6 +43,7 @@ func startGalera(nodes int) (_ *Galera, err error) {
 		return nil, err
 	}
 	g := &Galera{lib: lib}
+	password := newPassword() // who joins takes over the accounts of the cluster
 	defer func() {
 		if err != nil {
 			g.Stop()
@@ -55,7 +56,7 @@ func startGalera(nodes int) (_ *Galera, err error) {
 				return nil, err
 			}
 		}
-		s, err := newMariaDB()
+		s, err := newMariaDB(password)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,13 +19,14 @@ import (
 )
 
 // MariaDB is a MariaDB server in a folder of its own, on a unix socket and on a
-// loopback port.
+// loopback port. Who connects gives a password that is made for the run.
 type MariaDB struct {
-	folder  string
-	binary  string
-	port    int
-	options []string
-	process *process
+	folder   string
+	binary   string
+	port     int
+	password string // the administrator's
+	options  []string
+	process  *process
 }
 
 var mariadbFolders = []string{"/usr/sbin", "/usr/bin"}
@@ -32,7 +34,7 @@ var mariadbFolders = []string{"/usr/sbin", "/usr/bin"}
 // StartMariaDB makes a data folder and starts a server on it, with options of
 // the command line. Call Stop at the end.
 func StartMariaDB(options ...string) (*MariaDB, error) {
-	s, err := newMariaDB(options...)
+	s, err := newMariaDB(newPassword(), options...)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +45,8 @@ func StartMariaDB(options ...string) (*MariaDB, error) {
 	return s, nil
 }
 
-// newMariaDB makes a data folder.
-func newMariaDB(options ...string) (_ *MariaDB, err error) {
+// newMariaDB makes a data folder whose administrator has the password.
+func newMariaDB(password string, options ...string) (_ *MariaDB, err error) {
 	binary, err := install("mariadbd", mariadbFolders, "mariadb-server")
 	if err != nil {
 		return nil, err
@@ -57,7 +59,7 @@ func newMariaDB(options ...string) (_ *MariaDB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &MariaDB{folder: folder, binary: binary, options: options}
+	s := &MariaDB{folder: folder, password: password, binary: binary, options: options}
 	defer func() {
 		if err != nil {
 			s.Stop()
@@ -74,11 +76,28 @@ func newMariaDB(options ...string) (_ *MariaDB, err error) {
 			return nil, err
 		}
 	}
-	return s, run("mysql", installDB, "--no-defaults", "--datadir="+s.data(), "--auth-root-authentication-method=normal", "--skip-test-db")
+	accounts, err := s.writeAccounts()
+	if err != nil {
+		return nil, err
+	}
+	return s, run("mysql", installDB, "--no-defaults", "--datadir="+s.data(), "--auth-root-authentication-method=normal", "--skip-test-db", "--extra-file="+accounts)
 }
 
 func (s *MariaDB) data() string      { return filepath.Join(s.folder, "data") }
 func (s *MariaDB) temporary() string { return filepath.Join(s.folder, "tmp") }
+
+// writeAccounts writes the statements that give the administrator his password,
+// while nobody can connect yet, and leave no other account that needs none.
+func (s *MariaDB) writeAccounts() (file string, err error) {
+	if err := writeSecret("mysql", filepath.Join(s.folder, "password"), s.password); err != nil {
+		return "", err
+	}
+	file = filepath.Join(s.folder, "accounts.sql")
+	text := fmt.Sprintf(`UPDATE mysql.global_priv SET Priv = JSON_SET(Priv, '$.plugin', 'mysql_native_password', '$.authentication_string', PASSWORD('%s')) WHERE User = 'root';
+DELETE FROM mysql.global_priv WHERE User = '';
+`, s.password)
+	return file, writeSecret("mysql", file, text)
+}
 
 // Socket is the path of the server's socket.
 func (s *MariaDB) Socket() string { return filepath.Join(s.folder, "socket") }
@@ -130,16 +149,27 @@ func (s *MariaDB) Stop() {
 // DSN is the data source name of a database over the socket. Options are
 // further parameters, as in "clientFoundRows=true".
 func (s *MariaDB) DSN(database string, options ...string) string {
-	return dsn("unix("+s.Socket()+")", database, options)
+	return s.dsn("unix("+s.Socket()+")", database, options)
+}
+
+// URL is a URL of a database over the socket, or over an address when it is not
+// "". It holds the password: give it to another process by its environment,
+// since everybody can read arguments.
+func (s *MariaDB) URL(address, database string) string {
+	u := &url.URL{Scheme: "mysql", User: url.UserPassword("root", s.password), Host: address, Path: "/" + database}
+	if address == "" {
+		u.RawQuery = url.Values{"socket": {s.Socket()}}.Encode()
+	}
+	return u.String()
 }
 
 // TCP is DSN over an address, such as the server's own or a proxy's.
 func (s *MariaDB) TCP(address, database string, options ...string) string {
-	return dsn("tcp("+address+")", database, options)
+	return s.dsn("tcp("+address+")", database, options)
 }
 
-func dsn(at, database string, options []string) string {
-	return "root@" + at + "/" + database + "?" + strings.Join(options, "&")
+func (s *MariaDB) dsn(at, database string, options []string) string {
+	return "root:" + s.password + "@" + at + "/" + database + "?" + strings.Join(options, "&")
 }
 
 // Create creates an empty database. A node of a cluster that is out of step for
@@ -207,6 +237,7 @@ func (s *MariaDB) LoadTimeZone(name string) error {
 		return err
 	}
 	c := exec.Command(client, "--no-defaults", "--socket="+s.Socket(), "--user=root", "mysql")
+	c.Env = append(os.Environ(), "MYSQL_PWD="+s.password)
 	c.Stdin = bytes.NewReader(statements)
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("load time zone %s: %w\n%s", name, err, out)

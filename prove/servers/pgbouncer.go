@@ -12,8 +12,9 @@ import (
 
 // PgBouncer is a pooler in transaction mode in front of a PostgreSQL server.
 type PgBouncer struct {
-	folder  string
-	process *process
+	folder   string
+	password string // the server's
+	process  *process
 }
 
 const pgbouncerPort = 6432
@@ -29,29 +30,35 @@ func StartPgBouncer(server *Postgres, connections int) (_ *PgBouncer, err error)
 	if err != nil {
 		return nil, err
 	}
-	s := &PgBouncer{folder: folder}
+	s := &PgBouncer{folder: folder, password: server.password}
 	defer func() {
 		if err != nil {
 			s.Stop()
 		}
 	}()
-	config := filepath.Join(folder, "pgbouncer.ini")
+	config, users := filepath.Join(folder, "pgbouncer.ini"), filepath.Join(folder, "users")
+	if err := writeSecret("postgres", users, fmt.Sprintf("\"postgres\" \"%s\"\n", server.password)); err != nil {
+		return nil, err
+	}
 	if err := os.WriteFile(config, fmt.Appendf(nil, `[databases]
-* = host=%s port=5432 user=postgres
+* = host=%s port=5432
 
 [pgbouncer]
 listen_addr =
 listen_port = %d
 unix_socket_dir = %s
-auth_type = any
+auth_type = scram-sha-256
+auth_file = %s
 pool_mode = transaction
 default_pool_size = %d
 max_client_conn = 1000
-`, server.Socket(), pgbouncerPort, folder, connections), 0o644); err != nil {
+`, server.Socket(), pgbouncerPort, folder, users, connections), 0o600); err != nil {
 		return nil, err
 	}
-	if err := own("postgres", folder); err != nil {
-		return nil, err
+	for _, path := range []string{folder, config} {
+		if err := own("postgres", path); err != nil {
+			return nil, err
+		}
 	}
 	if s.process, err = begin("postgres", binary, config); err != nil {
 		return nil, err
@@ -67,7 +74,7 @@ max_client_conn = 1000
 
 // DSN is the connection string of a database behind the pooler.
 func (s *PgBouncer) DSN(database string, options ...string) string {
-	return postgresDSN(s.folder, pgbouncerPort, database, options)
+	return postgresDSN(s.folder, pgbouncerPort, s.password, database, options)
 }
 
 // Stop ends the pooler.

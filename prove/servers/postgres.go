@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,9 +13,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Postgres is a PostgreSQL server on a unix socket in a folder of its own.
+// Postgres is a PostgreSQL server on a unix socket in a folder of its own. Who
+// connects gives a password that is made for the run.
 type Postgres struct {
 	folder   string
+	password string
 	binary   string
 	settings []string
 	process  *process
@@ -34,7 +37,7 @@ func StartPostgres(settings ...string) (_ *Postgres, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Postgres{folder: folder, settings: settings, binary: filepath.Join(filepath.Dir(initdb), "postgres")}
+	s := &Postgres{folder: folder, password: newPassword(), settings: settings, binary: filepath.Join(filepath.Dir(initdb), "postgres")}
 	defer func() {
 		if err != nil {
 			s.Stop()
@@ -48,13 +51,17 @@ func StartPostgres(settings ...string) (_ *Postgres, err error) {
 			return nil, err
 		}
 	}
-	if err := run("postgres", initdb, "-D", s.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"); err != nil {
+	if err := writeSecret("postgres", s.passwordFile(), s.password); err != nil {
+		return nil, err
+	}
+	if err := run("postgres", initdb, "-D", s.data(), "-U", "postgres", "-A", "scram-sha-256", "--pwfile="+s.passwordFile(), "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"); err != nil {
 		return nil, err
 	}
 	return s, s.Start()
 }
 
-func (s *Postgres) data() string { return filepath.Join(s.folder, "data") }
+func (s *Postgres) data() string         { return filepath.Join(s.folder, "data") }
+func (s *Postgres) passwordFile() string { return filepath.Join(s.folder, "password") }
 
 // Socket is the folder of the server's socket; its port is 5432.
 func (s *Postgres) Socket() string { return filepath.Join(s.folder, "socket") }
@@ -95,18 +102,27 @@ func (s *Postgres) Stop() {
 // DSN is the connection string of a database. Options are further words of it,
 // as in "timezone=Asia/Tokyo".
 func (s *Postgres) DSN(database string, options ...string) string {
-	return postgresDSN(s.Socket(), 5432, database, options)
+	return postgresDSN(s.Socket(), 5432, s.password, database, options)
+}
+
+// URL is DSN as a URL. It holds the password: give it to another process by its
+// environment, since everybody can read arguments.
+func (s *Postgres) URL(database string) string {
+	return (&url.URL{
+		Scheme: "postgres", User: url.UserPassword("postgres", s.password), Path: "/" + database,
+		RawQuery: url.Values{"host": {s.Socket()}, "sslmode": {"disable"}}.Encode(),
+	}).String()
 }
 
 // Through is DSN by way of a proxy.
 func (s *Postgres) Through(p *Proxy, database string, options ...string) string {
 	host, port, _ := net.SplitHostPort(p.Address())
 	number, _ := strconv.Atoi(port)
-	return postgresDSN(host, number, database, append(options, "sslmode=disable"))
+	return postgresDSN(host, number, s.password, database, append(options, "sslmode=disable"))
 }
 
-func postgresDSN(host string, port int, database string, options []string) string {
-	dsn := fmt.Sprintf("host=%s port=%d user=postgres dbname=%s", host, port, database)
+func postgresDSN(host string, port int, password, database string, options []string) string {
+	dsn := fmt.Sprintf("host=%s port=%d user=postgres password=%s dbname=%s", host, port, password, database)
 	for _, option := range options {
 		dsn += " " + option
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,7 +82,7 @@ func newSQLite(t *testing.T) database {
 // start starts a server on the database.
 func (db database) start(t *testing.T, paid *payer, extra ...string) *process.Server {
 	t.Helper()
-	return process.Start(t, binary, append([]string{"-db", db.name, "-payments", paid.url, fmt.Sprintf("-shared-commits=%v", !db.apart)}, extra...)...)
+	return process.StartWith(t, []string{"DATABASE_URL=" + db.name}, binary, append([]string{"-payments", paid.url, fmt.Sprintf("-shared-commits=%v", !db.apart)}, extra...)...)
 }
 
 var names atomic.Int64
@@ -93,7 +92,7 @@ func newPostgres(t *testing.T) database {
 	if err := postgres.Create(name); err != nil {
 		t.Fatal(err)
 	}
-	return database{name: "postgres://postgres@/" + name + "?host=" + url.QueryEscape(postgres.Socket()), DB: open(t, "pgx", postgres.DSN(name))}
+	return database{name: postgres.URL(name), DB: open(t, "pgx", postgres.DSN(name))}
 }
 
 func open(t *testing.T, driver, dsn string) *sql.DB {

@@ -5,7 +5,6 @@ package deploy_test
 import (
 	"database/sql"
 	"fmt"
-	"net/url"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -50,13 +49,13 @@ func newDatabase(t *testing.T) database {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	return database{"postgres://postgres@/" + name + "?host=" + url.QueryEscape(postgres.Socket()), db}
+	return database{postgres.URL(name), db}
 }
 
 // start starts a binary of the example on the database.
 func (db database) start(t *testing.T, binary string) *process.Server {
 	t.Helper()
-	return process.Start(t, binary, "-addr", "127.0.0.1:0", "-db", db.name, "-simulate")
+	return process.StartWith(t, []string{"DATABASE_URL=" + db.name}, binary, "-addr", "127.0.0.1:0", "-simulate")
 }
 
 // each calls see for every row of a query's result.

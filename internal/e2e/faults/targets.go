@@ -23,7 +23,7 @@ func target(name string, d *faults.Database, binaries []string, paid *sql.DB, pa
 		Waits:   waits,
 	}
 	for _, binary := range binaries {
-		t.Servers = append(t.Servers, append([]string{binary, "-addr", "{listen}", "-db", "{db}", "-payments", "http://{payments}"}, extra...))
+		t.Servers = append(t.Servers, append([]string{"DATABASE_URL={db}", binary, "-addr", "{listen}", "-payments", "http://{payments}"}, extra...))
 	}
 	return t
 }

@@ -3,7 +3,6 @@ package lab_test
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -23,11 +22,11 @@ func TestLab(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary := process.Build(t, "../../../example", "./lab")
-	lab := func(extra ...string) string {
-		return process.Run(t, t.TempDir(), process.Env(), binary, append([]string{"-orders", "100", "-seed", "1"}, extra...)...)
+	lab := func(env ...string) string {
+		return process.Run(t, t.TempDir(), process.Env(env...), binary, "-orders", "100", "-seed", "1")
 	}
 	sqlite := lab()
-	for _, again := range []string{lab(), lab("-db", "postgres://postgres@/lab?host="+url.QueryEscape(postgres.Socket()))} {
+	for _, again := range []string{lab(), lab("DATABASE_URL=" + postgres.URL("lab"))} {
 		if again != sqlite {
 			t.Errorf("the numbers differ:\n%s\n%s", sqlite, again)
 		}

@@ -5,7 +5,6 @@ package migrations_test
 import (
 	"database/sql"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -31,7 +30,12 @@ var (
 	mariadb  *servers.MariaDB
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(attackerTask) != "" {
+		os.Exit(attack())
+	}
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	var err error
@@ -79,7 +83,7 @@ var databases = []database{
 			if err := postgres.Create(name); err != nil {
 				t.Fatal(err)
 			}
-			return open(t, "pgx", postgres.DSN(name)), "postgres://postgres@/" + name + "?host=" + url.QueryEscape(postgres.Socket())
+			return open(t, "pgx", postgres.DSN(name)), postgres.URL(name)
 		},
 	},
 	{
@@ -92,7 +96,7 @@ var databases = []database{
 			if err := mariadb.Create(name); err != nil {
 				t.Fatal(err)
 			}
-			return open(t, "mysql", mariadb.DSN(name, "multiStatements=true")), "mysql://root@/" + name + "?socket=" + url.QueryEscape(mariadb.Socket())
+			return open(t, "mysql", mariadb.DSN(name, "multiStatements=true")), mariadb.URL("", name)
 		},
 	},
 }

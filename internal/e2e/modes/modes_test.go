@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,7 +65,7 @@ func newPostgres(t *testing.T) database {
 	if err := postgres.Create(name); err != nil {
 		t.Fatal(err)
 	}
-	return database{name: "postgres://postgres@/" + name + "?host=" + url.QueryEscape(postgres.Socket())}
+	return database{name: postgres.URL(name)}
 }
 
 // modes are the paths of the checkout and how many rows their effect has.

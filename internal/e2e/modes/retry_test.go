@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,7 +25,7 @@ func TestRetryAfterSerializationFailures(t *testing.T) {
 			if err := postgres.Create(name, "default_transaction_isolation TO 'serializable'"); err != nil {
 				t.Fatal(err)
 			}
-			s, err := store.Open(t.Context(), "postgres://postgres@/"+name+"?host="+url.QueryEscape(postgres.Socket()))
+			s, err := store.Open(t.Context(), postgres.URL(name))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -69,7 +69,15 @@ type Server struct {
 // killed at the end of the test.
 func Start(t testing.TB, binary string, args ...string) *Server {
 	t.Helper()
+	return StartWith(t, nil, binary, args...)
+}
+
+// StartWith is Start with more in the environment, where a URL with a password
+// belongs.
+func StartWith(t testing.TB, env []string, binary string, args ...string) *Server {
+	t.Helper()
 	s := &Server{command: exec.Command(binary, args...), log: &log{}}
+	s.command.Env = append(os.Environ(), env...)
 	s.command.Stderr = s.log
 	out, err := s.command.StdoutPipe()
 	if err != nil {

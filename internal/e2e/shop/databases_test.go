@@ -2,7 +2,6 @@ package shop_test
 
 import (
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -35,14 +34,14 @@ var databases = []database{
 		if err := postgres.Create(name); err != nil {
 			t.Fatal(err)
 		}
-		return "postgres://postgres@/" + name + "?host=" + url.QueryEscape(postgres.Socket())
+		return postgres.URL(name)
 	}},
 	{name: "mysql", create: func(t *testing.T) string {
 		name := newName()
 		if err := mariadb.Create(name); err != nil {
 			t.Fatal(err)
 		}
-		return "mysql://root@/" + name + "?socket=" + url.QueryEscape(mariadb.Socket())
+		return mariadb.URL("", name)
 	}},
 }
 
@@ -56,7 +55,7 @@ func newFile(t *testing.T) string { return filepath.Join(t.TempDir(), "orders.db
 // start starts the shop on a database of this kind.
 func (d database) start(t *testing.T, db string, extra ...string) *process.Server {
 	t.Helper()
-	return process.Start(t, binary, append([]string{"-addr", "127.0.0.1:0", "-db", db, "-simulate", fmt.Sprintf("-shared-commits=%v", !d.apart)}, extra...)...)
+	return process.StartWith(t, []string{"DATABASE_URL=" + db}, binary, append([]string{"-addr", "127.0.0.1:0", "-simulate", fmt.Sprintf("-shared-commits=%v", !d.apart)}, extra...)...)
 }
 
 var names atomic.Int64

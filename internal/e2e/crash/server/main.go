@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	db := flag.String("db", "", "postgres://user@host/name, or an SQLite file")
+	db := flag.String("db", "", "postgres://user@host/name, or an SQLite file; the default is DATABASE_URL")
 	paid := flag.String("payments", "", "URL of the payment service")
 	point := flag.String("at", "", "where the signal is sent")
 	stop := flag.Bool("stop", false, "send SIGSTOP instead of SIGKILL")
@@ -33,7 +33,7 @@ func main() {
 	if *stop {
 		f.signal = syscall.SIGSTOP
 	}
-	if err := run(context.Background(), *db, *paid, *share, f); err != nil {
+	if err := run(context.Background(), store.Name(*db, ""), *paid, *share, f); err != nil {
 		log.Fatal(err)
 	}
 }

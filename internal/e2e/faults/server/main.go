@@ -25,13 +25,13 @@ import (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:0", "address to listen on")
-	db := flag.String("db", "", "postgres://user@host/name, or an SQLite file")
+	db := flag.String("db", "", "postgres://user@host/name, or an SQLite file; the default is DATABASE_URL")
 	paid := flag.String("payments", "", "URL of the payment service")
 	connections := flag.Int("connections", 0, "how many connections to open at most; 0 leaves the example's number")
 	linger := flag.Duration("linger", 10*time.Millisecond, "how long a handler takes, about")
 	mistaken := flag.Bool("mistaken", false, "make mistakes, for the checker to find")
 	flag.Parse()
-	if err := run(context.Background(), *addr, *db, *paid, *connections, *linger, *mistaken); err != nil {
+	if err := run(context.Background(), *addr, store.Name(*db, ""), *paid, *connections, *linger, *mistaken); err != nil {
 		log.Fatal(err)
 	}
 }
