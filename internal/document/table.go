@@ -36,7 +36,7 @@ func (d *Table) Accepted(input, note string, changes []string) {
 		shown := changes[:min(most, len(changes))]
 		answer += ": " + code(strings.Join(shown, "\n"))
 		if len(changes) > most {
-			answer += fmt.Sprintf(" and %d more lines", len(changes)-most)
+			answer += " and more"
 		}
 	}
 	d.row(input, answer)

@@ -234,21 +234,24 @@ func (p *wordParser) missing(d Directive, a argumentGrammar) {
 	p.report(d.Pos, CodeMissing, nil, "%s is missing", a.arg)
 }
 
-// none reports the word none in a list of headers that has others beside it, or
-// in another case: it would be a header of that name.
+// none reports the word none in a list that has others beside it, and a word
+// that stands for headers in another spelling: it would be one of that name.
 func (p *wordParser) none() {
 	for _, a := range p.grammar.arguments {
 		items, list := p.into.Field(a.field).FieldByName("V").Interface().([]Item)
-		if !list || a.form != "header" {
+		if !list || len(a.one) > 0 {
 			continue
 		}
 		for _, item := range items {
 			switch {
 			case !strings.EqualFold(item.Text, "none"):
 			case len(items) > 1:
-				p.reportArgument(a, item.Pos, CodeValue, nil, "%q stands beside headers: it means no header at all, and stands alone", item.Text)
+				p.reportArgument(a, item.Pos, CodeValue, nil, "%q stands beside others: it means none at all, and stands alone", item.Text)
 			case item.Text != "none":
-				p.reportArgument(a, item.Pos, CodeValue, nil, "%q is not a header (did you mean none?)", item.Text)
+				p.reportArgument(a, item.Pos, CodeValue, nil, "%q is not one of a list (did you mean none?)", item.Text)
+			}
+			if a.key == "replay" && item.Text != protective && distance(strings.ToLower(item.Text), protective) <= 2 {
+				p.reportArgument(a, item.Pos, CodeValue, nil, "%q is not a header (did you mean %s?)", item.Text, protective)
 			}
 		}
 	}
