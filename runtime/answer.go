@@ -24,8 +24,8 @@ func (e *endpoint) answer(ctx context.Context, response *Response, memory Header
 			if why := unreplayable(strings.ToLower(name)); why != "" {
 				advice = "do not set it: " + why
 			}
-			e.guard.engine.settings.logger.LogAttrs(ctx, slog.LevelWarn,
-				"idemgen: a response header is dropped, because replays cannot repeat it; "+advice,
+			e.guard.engine.settings.say(notedBy(ctx), slog.LevelWarn,
+				"a response header is dropped, because replays cannot repeat it; "+advice,
 				slog.String("operation", e.guard.policy.Operation), slog.String("header", name))
 		}
 	}

@@ -14,11 +14,14 @@ type background struct {
 	tasks  int
 	closed bool
 	idle   chan struct{} // closed when closed and tasks == 0
+
+	reports   []func() // what observer and log are to be told
+	reporting bool
 }
 
 func newBackground() *background {
 	b := &background{idle: make(chan struct{})}
-	b.ctx, b.cancel = context.WithCancel(context.Background())
+	b.ctx, b.cancel = context.WithCancel(b.quietly(context.Background()))
 	return b
 }
 
@@ -44,6 +47,67 @@ func (b *background) begin(required bool) bool {
 	}
 	b.tasks++
 	return true
+}
+
+// maxReports bounds what is kept for an observer or a logger that blocks.
+const maxReports = 1024
+
+// quietly lets the background keep what is told under a context: observer and
+// log are the user's and may block, and then hold up each other, in one
+// goroutine, but nothing of ours.
+func (b *background) quietly(ctx context.Context) context.Context {
+	return context.WithValue(ctx, keeperKey{}, keeper(b))
+}
+
+// keep implements keeper.
+func (b *background) keep(report func()) {
+	b.mu.Lock()
+	if len(b.reports) < maxReports {
+		b.reports = append(b.reports, report)
+	}
+	start := !b.reporting
+	b.reporting = true
+	b.mu.Unlock()
+	if start {
+		b.startReport()
+	}
+}
+
+// startReport reports in a goroutine, for which close waits unless that has been
+// given up.
+func (b *background) startReport() {
+	counted := b.begin(true)
+	go func() {
+		if counted {
+			defer b.done()
+		}
+		b.report()
+	}()
+}
+
+// report tells what was kept, until nothing is left.
+func (b *background) report() {
+	defer func() {
+		// An observer has ended the goroutine: the rest is told by another one.
+		b.mu.Lock()
+		again := b.reporting
+		b.mu.Unlock()
+		if again {
+			b.startReport()
+		}
+	}()
+	for {
+		b.mu.Lock()
+		if len(b.reports) == 0 {
+			b.reports, b.reporting = nil, false
+			b.mu.Unlock()
+			return
+		}
+		next := b.reports[0]
+		b.reports = b.reports[1:]
+		b.mu.Unlock()
+		next()
+	}
 }
 
 func (b *background) done() {

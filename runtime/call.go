@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"strconv"
 )
@@ -127,6 +128,11 @@ func (g *Guard) decide(ctx context.Context, id ID, call Call, row *Row) (verdict
 	}
 	if row.Completed {
 		answer, err := g.engine.settings.recall(ctx, id, row, call.exchange.takeHeader())
+		if errors.Is(err, context.DeadlineExceeded) {
+			failure := ledgerDown(err)
+			failure.Message = "The stored answer of this key could not be read in time. Retry with the same key."
+			return answered, Result{}, failure
+		}
 		if err != nil {
 			return answered, Result{}, &Error{Status: 500, Code: CodeInternal, Cause: err,
 				Message: "The stored answer of this key cannot be read."}

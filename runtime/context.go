@@ -23,10 +23,22 @@ type runningKey struct{}
 
 // Value implements context.Context.
 func (r *running) Value(key any) any {
-	if key == (runningKey{}) {
+	switch key {
+	case runningKey{}:
 		return r
+	case keeperKey{}:
+		return nil // what the handler's own calls tell is told at once
 	}
 	return r.Context.Value(key)
+}
+
+// notedBy is the context of a handler for what the runtime tells in its stead:
+// that waits for the end of its transaction.
+func notedBy(ctx context.Context) context.Context {
+	if r := runningFrom(ctx); r != nil {
+		return r.Context
+	}
+	return ctx
 }
 
 func runningFrom(ctx context.Context) *running {

@@ -121,6 +121,7 @@ func (d *Decoder) bodyRefused(err error, v any) *Error {
 // What the type says reaches the caller where it has a status, as for every
 // other error; in any case it is the cause.
 func refusedByType(err error, what string, field FieldError) *Error {
+	err = tame(err)
 	field.Detail = "It has a value that its type refuses."
 	refusal := &Error{Status: 400, Code: CodeRequestInvalid}
 	message := what + " has a value that its type refuses."
@@ -186,7 +187,7 @@ func (d *Decoder) ValidateContext(v interface {
 }
 
 func (d *Decoder) invalid(err error) {
-	if err == nil {
+	if err = tame(err); err == nil {
 		return
 	}
 	if _, classified := statusOf(err); classified {

@@ -20,6 +20,17 @@ func dispose(err error, as Failure) error {
 	return &disposedError{err, as}
 }
 
+// unmarked is an error behind its marks.
+func unmarked(err error) error {
+	for {
+		marked, ok := err.(*disposedError)
+		if !ok {
+			return err
+		}
+		err = marked.err
+	}
+}
+
 type disposedError struct {
 	err error
 	as  Failure

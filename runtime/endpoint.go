@@ -168,7 +168,7 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 // can read the body, or learns why it cannot be read.
 func (e *endpoint) caller(r *http.Request, body []byte, unread error) (string, error) {
 	principal, err := e.server.principal(r)
-	if err != nil {
+	if err = tame(err); err != nil {
 		if _, classified := statusOf(err); classified {
 			return "", err
 		}
@@ -185,7 +185,7 @@ func (e *endpoint) caller(r *http.Request, body []byte, unread error) (string, e
 	if len(body) > 0 || unread != nil {
 		rewind(r, body, unread)
 	}
-	if err := authorize(r, principal, e.guard.policy.Operation); err != nil {
+	if err := tame(authorize(r, principal, e.guard.policy.Operation)); err != nil {
 		if _, classified := statusOf(err); classified {
 			return principal, err
 		}

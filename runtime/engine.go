@@ -45,7 +45,8 @@ func NewEngine(ledger Ledger, opts ...Option) (*Engine, error) {
 	e.sweeper.start = time.Now()
 	if notifier, ok := ledger.(RetryNotifier); ok && s.observer != nil {
 		notifier.NotifyRetry(func(ctx context.Context, statement string, err error) {
-			s.observer.Observe(ctx, Event{Kind: EventLedgerRetried, Code: statement, Err: err})
+			// The statement may hold up others: it is not to wait for an observer.
+			e.background.keep(func() { s.tell(ctx, Event{Kind: EventLedgerRetried, Code: statement, Err: err}) })
 		})
 	}
 	return e, nil
@@ -103,7 +104,7 @@ func (g *Guard) observe(ctx context.Context, id ID, e Event) {
 		return
 	}
 	e.Operation, e.Principal, e.KeyHash = g.policy.Operation, id.Principal, keyHash(s.secret, id)
-	s.observer.Observe(ctx, e)
+	s.tell(ctx, e)
 }
 
 // stopwatch is when something begins whose duration an observer is told.
@@ -129,5 +130,5 @@ func (g *Guard) log(ctx context.Context, level slog.Level, id ID, message string
 	if hash := keyHash(s.secret, id); hash != "" {
 		all = append(all, slog.String("key_hash", hash))
 	}
-	s.logger.LogAttrs(ctx, level, "idemgen: "+message, all...)
+	s.say(ctx, level, message, all...)
 }

@@ -6,7 +6,8 @@ import (
 )
 
 // Error is an answer that says why a request has no other one. Handlers return
-// it for outcomes with a status; the runtime returns it, and answers with it,
+// it for outcomes with a status, as it is: wrapped in another error it does not
+// decide; the runtime returns it, and answers with it,
 // when it refuses a request. Message and Members go to the client; Cause stays
 // in logs.
 type Error struct {

@@ -18,6 +18,7 @@ func TestFailurePolicies(t *testing.T) {
 	down := &runtime.Error{Status: 503, Code: "stock_down", Message: "stock is down", RetryAfter: 3 * time.Second}
 	outcomes := map[string]func(context.Context) (*runtime.Response, error){
 		"unclassified": func(context.Context) (*runtime.Response, error) { return nil, errors.New("password=hunter2") },
+		"409":          func(context.Context) (*runtime.Response, error) { return nil, conflict },
 		"wrapped 409":  func(context.Context) (*runtime.Response, error) { return nil, fmt.Errorf("reserve: %w", conflict) },
 		"503":          func(context.Context) (*runtime.Response, error) { return nil, down },
 		"429 answer":   func(context.Context) (*runtime.Response, error) { return &runtime.Response{Status: 429}, nil },
@@ -42,6 +43,9 @@ func TestFailurePolicies(t *testing.T) {
 		"panic":      func(context.Context) (*runtime.Response, error) { panic("boom") },
 		"bad status": func(context.Context) (*runtime.Response, error) { return &runtime.Response{Status: 42}, nil },
 		"released": func(context.Context) (*runtime.Response, error) {
+			return nil, runtime.Release(conflict)
+		},
+		"released, wrapped": func(context.Context) (*runtime.Response, error) {
 			return nil, fmt.Errorf("later: %w", runtime.Release(conflict))
 		},
 		"held":          func(context.Context) (*runtime.Response, error) { return nil, runtime.Hold(errors.New("unsure")) },
@@ -58,25 +62,27 @@ func TestFailurePolicies(t *testing.T) {
 		retry  string // what a retry meets: replay, run or 409
 	}
 	for name, wants := range map[string][3]want{ // store, release, hold
-		"unclassified":   {{500, "internal_error", "replay"}, {500, "internal_error", "run"}, {500, "internal_error", "409"}},
-		"wrapped 409":    {{409, "sold_out", "replay"}, {409, "sold_out", "replay"}, {409, "sold_out", "replay"}},
-		"503 without":    {{503, "stock_down", "replay"}, {503, "stock_down", "run"}, {503, "stock_down", "409"}},
-		"500 with":       {{500, "broken", "replay"}, {500, "broken", "run"}, {500, "broken", "409"}},
-		"409 with":       {{409, "sold_out", "replay"}, {409, "sold_out", "replay"}, {409, "sold_out", "replay"}},
-		"503, stored":    {{503, "stock_down", "replay"}, {503, "stock_down", "replay"}, {503, "stock_down", "replay"}},
-		"429 with":       {{429, "", "run"}, {429, "", "run"}, {429, "", "409"}},
-		"429, stored":    {{429, "", "replay"}, {429, "", "replay"}, {429, "", "replay"}},
-		"503":            {{503, "stock_down", "run"}, {503, "stock_down", "run"}, {503, "stock_down", "409"}},
-		"429 answer":     {{429, "", "replay"}, {429, "", "run"}, {429, "", "409"}},
-		"404 answer":     {{404, "", "replay"}, {404, "", "replay"}, {404, "", "replay"}},
-		"panic":          {{500, "internal_error", "replay"}, {500, "internal_error", "run"}, {500, "internal_error", "409"}},
-		"bad status":     {{500, "internal_error", "replay"}, {500, "internal_error", "run"}, {500, "internal_error", "409"}},
-		"released":       {{409, "sold_out", "run"}, {409, "sold_out", "run"}, {409, "sold_out", "run"}},
-		"held":           {{500, "internal_error", "409"}, {500, "internal_error", "409"}, {500, "internal_error", "409"}},
-		"release asked":  {{201, "", "run"}, {201, "", "run"}, {201, "", "run"}},
-		"hold asked":     {{201, "", "409"}, {201, "", "409"}, {201, "", "409"}},
-		"wrong status":   {{500, "internal_server_error", "replay"}, {500, "internal_server_error", "run"}, {500, "internal_server_error", "409"}},
-		"no JSON result": {{500, "internal_error", "replay"}, {500, "internal_error", "run"}, {500, "internal_error", "409"}},
+		"unclassified":      {{500, "internal_error", "replay"}, {500, "internal_error", "run"}, {500, "internal_error", "409"}},
+		"409":               {{409, "sold_out", "replay"}, {409, "sold_out", "replay"}, {409, "sold_out", "replay"}},
+		"wrapped 409":       {{500, "internal_error", "replay"}, {500, "internal_error", "run"}, {500, "internal_error", "409"}},
+		"503 without":       {{503, "stock_down", "replay"}, {503, "stock_down", "run"}, {503, "stock_down", "409"}},
+		"500 with":          {{500, "broken", "replay"}, {500, "broken", "run"}, {500, "broken", "409"}},
+		"409 with":          {{409, "sold_out", "replay"}, {409, "sold_out", "replay"}, {409, "sold_out", "replay"}},
+		"503, stored":       {{503, "stock_down", "replay"}, {503, "stock_down", "replay"}, {503, "stock_down", "replay"}},
+		"429 with":          {{429, "", "run"}, {429, "", "run"}, {429, "", "409"}},
+		"429, stored":       {{429, "", "replay"}, {429, "", "replay"}, {429, "", "replay"}},
+		"503":               {{503, "stock_down", "run"}, {503, "stock_down", "run"}, {503, "stock_down", "409"}},
+		"429 answer":        {{429, "", "replay"}, {429, "", "run"}, {429, "", "409"}},
+		"404 answer":        {{404, "", "replay"}, {404, "", "replay"}, {404, "", "replay"}},
+		"panic":             {{500, "internal_error", "replay"}, {500, "internal_error", "run"}, {500, "internal_error", "409"}},
+		"bad status":        {{500, "internal_error", "replay"}, {500, "internal_error", "run"}, {500, "internal_error", "409"}},
+		"released":          {{409, "sold_out", "run"}, {409, "sold_out", "run"}, {409, "sold_out", "run"}},
+		"held":              {{500, "internal_error", "409"}, {500, "internal_error", "409"}, {500, "internal_error", "409"}},
+		"release asked":     {{201, "", "run"}, {201, "", "run"}, {201, "", "run"}},
+		"hold asked":        {{201, "", "409"}, {201, "", "409"}, {201, "", "409"}},
+		"wrong status":      {{500, "internal_server_error", "replay"}, {500, "internal_server_error", "run"}, {500, "internal_server_error", "409"}},
+		"no JSON result":    {{500, "internal_error", "replay"}, {500, "internal_error", "run"}, {500, "internal_error", "409"}},
+		"released, wrapped": {{500, "internal_error", "run"}, {500, "internal_error", "run"}, {500, "internal_error", "run"}},
 	} {
 		for i, failure := range []runtime.Failure{runtime.FailureStore, runtime.FailureRelease, runtime.FailureHold} {
 			t.Run(name+"/"+string(failure), func(t *testing.T) {

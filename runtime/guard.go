@@ -45,6 +45,9 @@ type plan struct {
 type execution struct {
 	work   worker
 	settle func(context.Context, *held, Call, *outcome) (Result, error) // nil: [Guard.settle]
+	// abandon rolls back what settle has left open; nil where there is no
+	// transaction.
+	abandon func(context.Context)
 }
 
 // end settles an execution.
@@ -68,7 +71,11 @@ func (g *Guard) do(ctx context.Context, call Call, p plan) (Result, error) {
 	if call.exchange == nil {
 		call.exchange = &exchange{}
 	}
+	// Nobody's transaction, gate or row waits for an observer or a log.
+	told := &notes{}
+	defer told.flush()
 	if p.open != nil {
+		ctx = told.under(ctx)
 		leave, entered := g.engine.gates.enter(ctx, id, g.policy.Lease)
 		if !entered {
 			return g.refused(ctx, id, inProgress(time.Second))
@@ -92,6 +99,11 @@ func (g *Guard) do(ctx context.Context, call Call, p plan) (Result, error) {
 	g.claimed(ctx, h, g.since(start))
 	defer g.credit(g.policy.Sweep)
 	g.reachClaim(steady, h, p)
+	if !h.open && time.Since(h.sent) >= min(g.policy.Timeout, g.policy.Lease) {
+		// An observer has taken all the time that the handler had.
+		g.giveBack(steady, h)
+		return g.refused(ctx, id, ledgerDown(errClaimLate))
+	}
 
 	e := execution{work: p.work}
 	if p.prepare != nil {
@@ -105,9 +117,15 @@ func (g *Guard) do(ctx context.Context, call Call, p plan) (Result, error) {
 		return g.refused(ctx, id, claimFailed(err))
 	}
 
+	steady = told.under(steady)
 	out := &call.exchange.outcome
 	ran, ended := false, false
 	defer func() {
+		if ran && !ended && !errors.Is(out.err, errUnfinished) && e.abandon != nil {
+			// The ledger panicked. What it says now is no matter.
+			_ = guardedCall("the ledger", func() error { e.abandon(steady); return nil })
+			return
+		}
 		// runtime.Goexit unwinds past here without returning from run, or from
 		// work that runs again while it is settled.
 		if !ran || !ended && errors.Is(out.err, errUnfinished) {
@@ -173,8 +191,8 @@ func (g *Guard) answered(ctx context.Context, id ID, result Result, err error) (
 func (g *Guard) refused(ctx context.Context, id ID, err error) (Result, error) {
 	status, _ := statusOf(err)
 	event := Event{Kind: EventRefused, Status: status, Err: err}
-	var own *Error
-	if errors.As(err, &own) {
+	own, _ := err.(*Error)
+	if own != nil {
 		event.Code = own.Code
 	}
 	g.observe(ctx, id, event)
@@ -217,7 +235,6 @@ func (g *Guard) run(ctx context.Context, h *held, out *outcome, fn worker) {
 	w.limit.Context, w.limit.at = ctx, h.sent.Add(g.policy.Timeout)
 	w.running = running{Context: &w.limit, id: h.fence.ID, generation: h.Generation, fencing: h.ClaimedAt}
 	defer w.limit.end()
-	ctx = &w.running
 	if g.policy.Renew {
 		defer g.engine.renewer.add(g, h, &w.limit)()
 	}
@@ -228,17 +245,18 @@ func (g *Guard) run(ctx context.Context, h *held, out *outcome, fn worker) {
 		if !returned {
 			out.answer, out.err = Answer{}, errUnfinished
 			if p := recover(); p != nil {
-				out.err = fmt.Errorf("idemgen: the handler panicked: %v", p)
+				out.err = panicked("the handler", p)
 				out.abort = p == http.ErrAbortHandler
 				if !out.abort {
-					g.log(ctx, slog.LevelError, h.fence.ID, "handler panicked", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+					g.log(ctx, slog.LevelError, h.fence.ID, "handler panicked", slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
 				}
 			}
 		}
 		out.took = g.since(start)
 		g.classify(out, &w.running)
 	}()
-	out.answer, out.err = fn.run(ctx)
+	out.answer, out.err = fn.run(&w.running)
+	out.err = tame(out.err)
 	returned = true
 }
 
@@ -246,8 +264,10 @@ func (g *Guard) run(ctx context.Context, h *held, out *outcome, fn worker) {
 // claim.
 func (g *Guard) classify(out *outcome, info *running) {
 	answer, err := out.answer.checked()
-	if err != nil {
-		out.err = errors.Join(out.err, err)
+	if out.err == nil {
+		out.err = err
+	} else if err != nil {
+		g.log(notedBy(info), slog.LevelError, info.id, "the answer that the handler gave beside its error is left out", slog.Any("error", err))
 	}
 	out.answer = answer
 	// An answer of success beside an error would be kept as final, although
@@ -284,8 +304,9 @@ func invites(out *outcome) bool {
 	if !mayInvite(out.answer.Status) {
 		return false
 	}
-	var own *Error
-	return out.answer.Header.Get("Retry-After") != "" || errors.As(out.err, &own) && own.RetryAfter > 0
+	decides, _, _ := deciding(out.err)
+	own, ok := decides.(*Error)
+	return out.answer.Header.Get("Retry-After") != "" || ok && own.RetryAfter > 0
 }
 
 // mayInvite reports whether a status, with a Retry-After, says to try again

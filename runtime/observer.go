@@ -9,8 +9,8 @@ import (
 )
 
 // An Observer is told of everything that happens to claims. Observe is called
-// from many goroutines, on the path of requests: it must be fast and must not
-// panic.
+// from many goroutines, on the path of requests: one that blocks holds up the
+// request of which it is told, and its panic is logged.
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }

@@ -23,7 +23,7 @@ func (t *transactedOnce) prepare(ctx context.Context, h *held) (execution, error
 	if !h.open {
 		return t.transacted.prepare(ctx, h)
 	}
-	return execution{work: workFunc(t.work), settle: t.settle}, nil
+	return execution{work: workFunc(t.work), settle: t.settle, abandon: t.close}, nil
 }
 
 // close rolls back before any work ran.
@@ -203,13 +203,14 @@ func (t *transactedOnce) ended(ctx context.Context, h *held, call Call, out *out
 	t.closes(ctx, h, out, cause)
 	stored, _ := t.store(out.answer)
 	done := Event{Kind: EventCompleted, Generation: h.Generation, Status: out.answer.Status, Duration: out.took, Err: out.err}
+	var x sealing
 	t.later(ctx, h.fence, len(stored.Headers)+len(stored.Body), err, func(ctx context.Context) (bool, error) {
 		if _, _, err := t.engine.ledger.Insert(ctx, t.again()); err != nil {
 			return false, err
 		}
 		// A row that is there already may be this one, completed by an attempt
 		// whose answer was lost.
-		stands, err := t.keep(ctx, Completion{Fence: h.fence, Terms: t.terms, Answer: stored})
+		stands, err := t.keep(ctx, Completion{Fence: h.fence, Terms: t.terms, Answer: stored}, &x)
 		if stands && err == nil {
 			t.observe(ctx, h.fence.ID, done)
 		}

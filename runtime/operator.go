@@ -153,7 +153,7 @@ func (o *Operator) complete(ctx context.Context, f Fence, answer Answer, terms T
 	if body == nil {
 		body = []byte{}
 	}
-	stored, err := o.settings.seal(ctx, f, StoredAnswer{Status: answer.Status, Headers: answer.Header.Encode(), Body: body})
+	stored, err := new(sealing).seal(ctx, &o.settings, f, StoredAnswer{Status: answer.Status, Headers: answer.Header.Encode(), Body: body})
 	if err != nil {
 		return false, err
 	}
@@ -211,5 +211,5 @@ func (o *Operator) log(ctx context.Context, id ID, message string, err error, at
 			attrs = append(attrs, slog.String("key_hash", hash))
 		}
 	}
-	o.settings.logger.LogAttrs(ctx, level, "idemgen: "+message, attrs...)
+	o.settings.say(ctx, level, message, attrs...)
 }

@@ -31,7 +31,8 @@ type settings struct {
 // PrincipalFunc names the caller of a request: 1 to 255 bytes derived by the
 // server, such as an account or tenant id, never text that the caller chose.
 // An error with HTTPStatus() int is answered with that status (an outage of
-// the identity service is not a 401); any other error is 401.
+// the identity service is not a 401); any other error, also one that wraps such
+// an error, is 401.
 type PrincipalFunc func(r *http.Request) (string, error)
 
 // AuthorizeFunc says whether the principal may call the operation now. It runs

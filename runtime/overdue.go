@@ -75,7 +75,8 @@ func (o *overdue) fire() {
 	defer o.mu.Unlock()
 	now := time.Now()
 	for len(o.queue) > 0 && !o.queue[0].limit.at.After(now) {
-		go heap.Pop(&o.queue).(*watched).report()
+		w := heap.Pop(&o.queue).(*watched)
+		w.guard.engine.background.keep(w.report)
 	}
 	o.armed = time.Time{}
 	if len(o.queue) > 0 {

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -52,13 +51,17 @@ func statusOf(err error) (status int, classified bool) {
 }
 
 // deciding is the error that says the status of err, which is 500 and
-// unclassified where none does. Texts, codes and members are taken from that
-// error alone: what wraps it was written for the log.
+// unclassified where none does: err itself, behind the marks of [Release] and
+// [Hold]. What it wraps does not decide, because that may be what another
+// service has decided about a request of ours.
 func deciding(err error) (decides statusError, status int, classified bool) {
-	if !errors.As(err, &decides) {
+	decides, ok := unmarked(err).(statusError)
+	if !ok {
 		return nil, http.StatusInternalServerError, false
 	}
-	status = decides.HTTPStatus()
+	if guardedCall("HTTPStatus", func() error { status = decides.HTTPStatus(); return nil }) != nil {
+		return nil, http.StatusInternalServerError, false
+	}
 	if status < 400 || status > 599 {
 		return decides, http.StatusInternalServerError, false
 	}
@@ -137,20 +140,28 @@ func (s *settings) render(ctx context.Context, form ErrorForm, p Problem) Answer
 }
 
 // rendered is what the service's own function makes of a problem. Its panic
-// must not take the answer, or the end of a claim, with it.
+// must not take the answer, or the end of a claim, with it, nor must it hold
+// them up.
 func (s *settings) rendered(ctx context.Context, p Problem) (contentType string, body []byte) {
 	if s.renderProblem == nil {
 		return "", nil
 	}
-	defer func() {
-		if failure := recover(); failure != nil {
-			contentType, body = "", nil
-			s.logger.LogAttrs(ctx, slog.LevelError, "idemgen: the function of WithProblemRenderer panicked",
-				slog.String("code", p.Code), slog.Any("panic", failure))
-		}
-	}()
-	contentType, body = s.renderProblem(ctx, p)
-	return fieldValue(contentType), body
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
+	defer cancel()
+	r, err := beside(limited, "the function of WithProblemRenderer", func() (rendering, error) {
+		contentType, body := s.renderProblem(ctx, p)
+		return rendering{fieldValue(contentType), body}, nil
+	})
+	if err != nil {
+		s.say(ctx, slog.LevelError, "the function of WithProblemRenderer failed; the answer has the policy's form",
+			slog.String("code", p.Code), slog.Any("error", err))
+	}
+	return r.contentType, r.body
+}
+
+type rendering struct {
+	contentType string
+	body        []byte
 }
 
 // refusalAnswer renders an error that no row keeps.

@@ -38,7 +38,7 @@ func (s *settings) document(ctx context.Context, form ErrorForm, p Problem) (con
 		}
 		value, err := marshalMember(p.Members[name])
 		if err != nil {
-			s.logger.LogAttrs(ctx, slog.LevelError, "idemgen: a member of a problem document does not encode and is left out",
+			s.say(ctx, slog.LevelError, "a member of a problem document does not encode and is left out",
 				slog.String("code", p.Code), slog.String("member", name), slog.Any("error", err))
 			continue
 		}

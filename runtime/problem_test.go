@@ -163,27 +163,50 @@ type peerError struct{ text string }
 func (e peerError) Error() string   { return e.text }
 func (e peerError) HTTPStatus() int { return 404 }
 
-// What wraps the error that says the status was written for the log.
-func TestOnlyTheDecidingErrorIsShown(t *testing.T) {
-	for name, err := range map[string]error{
-		"own type": fmt.Errorf("select from secret_table: %w", peerError{"There is no such order."}),
-		"Error":    fmt.Errorf("select from secret_table: %w", &runtime.Error{Status: 404, Message: "There is no such order.", Cause: errors.New("secret_column")}),
-		"released": runtime.Release(fmt.Errorf("secret: %w", peerError{"There is no such order."})),
-		"joined":   errors.Join(errors.New("secret"), peerError{"There is no such order."}),
+// Only the error itself decides: what it wraps may be what another service has
+// decided, and neither its status nor its text is ours.
+func TestOnlyTheErrorItselfDecides(t *testing.T) {
+	own := &runtime.Error{Status: 404, Code: "secret_code", Message: "There is no such order.", Cause: errors.New("secret_column")}
+	for name, c := range map[string]struct {
+		err    error
+		status int
+		detail string
+	}{
+		"own type":        {peerError{"There is no such order."}, 404, "There is no such order."},
+		"Error":           {own, 404, "There is no such order."},
+		"released":        {runtime.Release(peerError{"There is no such order."}), 404, "There is no such order."},
+		"held, released":  {runtime.Hold(runtime.Release(own)), 404, "There is no such order."},
+		"wrapped":         {fmt.Errorf("secret: %w", peerError{"secret"}), 500, "The request could not be processed."},
+		"wrapped Error":   {fmt.Errorf("charge: %w", own), 500, "The request could not be processed."},
+		"marked, wrapped": {runtime.Release(fmt.Errorf("charge: %w", own)), 500, "The request could not be processed."},
+		"joined":          {errors.Join(errors.New("secret"), own), 500, "The request could not be processed."},
+		"cause":           {&runtime.Error{Status: 502, Message: "The bank is away.", Cause: own}, 502, "The bank is away."},
+		"cause alone":     {&runtime.Error{Cause: own}, 500, "The request could not be processed."},
 	} {
 		g := newRig(t)
-		h := g.typed(policy(), func(context.Context) (*runtime.Response, error) { return nil, err })
+		p := policy()
+		p.Failure = runtime.FailureStore
+		h := g.typed(p, func(context.Context) (*runtime.Response, error) { return nil, c.err })
 		w := do(h, request("k", "1"))
-		if detail := members(t, w.Body.String())["detail"]; w.Code != 404 || detail != "There is no such order." {
+		if detail := members(t, w.Body.String())["detail"]; w.Code != c.status || detail != c.detail || strings.Contains(w.Body.String(), "secret") && c.status == 500 {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
 	}
-	// The same where the caller is named and its rights are checked.
-	g := newRig(t, runtime.WithAuthorize(func(*http.Request, string, string) error {
-		return fmt.Errorf("secret: %w", peerError{"Not yours."})
-	}))
+	// The same where the caller is named, its rights are checked and its
+	// request is decoded.
+	wrapped := fmt.Errorf("secret: %w", peerError{"Not yours."})
+	g := newRig(t, runtime.WithAuthorize(func(*http.Request, string, string) error { return wrapped }))
 	w := do(g.typed(policy(), created), request("k", "1"))
-	if w.Code != 404 || strings.Contains(w.Body.String(), "secret") {
+	if w.Code != 403 || strings.Contains(w.Body.String(), "secret") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	g = newRig(t)
+	server, err := runtime.NewServer(g.ledger, func(*http.Request) (string, error) { return "", wrapped }, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w = do(server.Handle(policy(), orders, func(*runtime.Request) (runtime.Work, error) { return created, nil }), request("k", "1"))
+	if w.Code != 401 || strings.Contains(w.Body.String(), "secret") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

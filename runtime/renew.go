@@ -121,14 +121,18 @@ func (n *renewer) fire() {
 // giveUp cancels a handler whose lease is lost, or may be.
 func (r *renewal) giveUp() {
 	r.limit.lose()
-	r.guard.log(context.Background(), slog.LevelError, r.fence.ID, "the lease could not be renewed; the handler is cancelled", slog.Int64("generation", r.fence.Generation))
+	r.guard.log(r.guard.engine.background.quietly(context.Background()), slog.LevelError, r.fence.ID, "the lease could not be renewed; the handler is cancelled", slog.Int64("generation", r.fence.Generation))
 }
 
 // ask renews one lease and says when to look at it again.
 func (n *renewer) ask(r *renewal, sent, until time.Time) {
-	ctx, cancel := context.WithDeadline(context.Background(), until)
+	ctx, cancel := context.WithDeadline(r.guard.engine.background.quietly(context.Background()), until)
 	defer cancel()
-	_, held, err := r.guard.engine.ledger.Renew(ctx, r.fence, r.guard.terms)
+	held := false
+	err := guardedCall("the ledger", func() (err error) {
+		_, held, err = r.guard.engine.ledger.Renew(ctx, r.fence, r.guard.terms)
+		return err
+	})
 	switch {
 	case err == nil && !held:
 		if n.taken(r) {

@@ -69,11 +69,8 @@ func sealBinding(f Fence, status int, part string) []byte {
 	return b
 }
 
-// seal encrypts an answer for one claim of a row, if there is a sealer.
+// seal encrypts an answer for one claim of a row.
 func (s *settings) seal(ctx context.Context, f Fence, a StoredAnswer) (StoredAnswer, error) {
-	if s.sealer == nil {
-		return a, nil
-	}
 	headers, err := s.sealer.Seal(ctx, sealBinding(f, a.Status, "headers"), a.Headers)
 	if err != nil {
 		return a, err
@@ -97,12 +94,56 @@ func (s *settings) open(ctx context.Context, f Fence, a StoredAnswer) (StoredAns
 		}
 		return a, nil
 	}
+	if s.inline() {
+		return s.unseal(ctx, f, a, headers)
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	return beside(ctx, "the sealer", func() (StoredAnswer, error) { return s.unseal(ctx, f, a, headers) })
+}
+
+func (s *settings) unseal(ctx context.Context, f Fence, a StoredAnswer, headers []byte) (StoredAnswer, error) {
 	var err error
 	if a.Headers, err = s.sealer.Open(ctx, sealBinding(f, a.Status, "headers"), headers); err != nil {
 		return a, err
 	}
 	a.Body, err = s.sealer.Open(ctx, sealBinding(f, a.Status, "body"), a.Body)
 	return a, err
+}
+
+// inline reports whether the sealer is known to answer at once. Any other may
+// be a call to a key service that hangs.
+func (s *settings) inline() bool {
+	_, ours := s.sealer.(*AESSealer)
+	return ours
+}
+
+// sealing is an answer on its way to its sealed form, which is begun at most
+// once at a time: attempts to store the answer wait for it while they have time.
+type sealing struct{ call *besideCall[StoredAnswer] }
+
+// seal is an answer as it is stored, if there is a sealer. What keeps it from
+// being sealed may pass.
+func (x *sealing) seal(ctx context.Context, s *settings, f Fence, stored StoredAnswer) (StoredAnswer, error) {
+	if s.sealer == nil {
+		return stored, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	var sealed StoredAnswer
+	var err error
+	if s.inline() {
+		sealed, err = s.seal(ctx, f, stored)
+	} else {
+		if x.call == nil || x.call.failed() {
+			x.call = startBeside("the sealer", func() (StoredAnswer, error) { return s.seal(ctx, f, stored) })
+		}
+		sealed, err = x.call.wait(ctx)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: the answer could not be sealed: %w", ErrUnavailable, err)
+	}
+	return sealed, err
 }
 
 // AESKey is a key of an [AESSealer]. ID names it inside what it sealed.

@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -68,6 +67,8 @@ type answering struct {
 	Completion
 	done     Event
 	replaced bool // the sentinel may be stored already, so that nothing else is
+	sealing  sealing
+	sentinel sealing
 }
 
 // keepOrReplace makes one attempt to store an answer or, where the ledger can
@@ -76,11 +77,11 @@ type answering struct {
 // sentinel, too, does so for another reason than these bytes, which may pass.
 func (g *Guard) keepOrReplace(ctx context.Context, a *answering) (stands bool, err error) {
 	if !a.replaced {
-		stands, err = g.keep(ctx, a.Completion)
+		stands, err = g.keep(ctx, a.Completion, &a.sealing)
 	}
 	refusal := err
 	if a.replaced || errors.Is(refusal, ErrRefused) {
-		stands, err = g.keep(ctx, g.sentinel(a.Completion))
+		stands, err = g.keep(ctx, g.sentinel(a.Completion), &a.sentinel)
 		if a.replaced = !errors.Is(err, ErrRefused); !a.replaced {
 			return false, errors.Join(refusal, err)
 		}
@@ -99,21 +100,12 @@ func (g *Guard) keepOrReplace(ctx context.Context, a *answering) (stands bool, e
 }
 
 // keep seals an answer and stores it.
-func (g *Guard) keep(ctx context.Context, c Completion) (bool, error) {
+func (g *Guard) keep(ctx context.Context, c Completion, x *sealing) (bool, error) {
 	var err error
-	if c.Answer, err = g.sealed(ctx, c.Fence, c.Answer); err != nil {
+	if c.Answer, err = x.seal(ctx, &g.engine.settings, c.Fence, c.Answer); err != nil {
 		return false, err
 	}
 	return g.engine.ledger.Complete(ctx, c)
-}
-
-// sealed is an answer as it is stored. What keeps it from being sealed may pass.
-func (g *Guard) sealed(ctx context.Context, f Fence, stored StoredAnswer) (StoredAnswer, error) {
-	sealed, err := g.engine.settings.seal(ctx, f, stored)
-	if err != nil {
-		err = fmt.Errorf("%w: the answer could not be sealed: %w", ErrUnavailable, err)
-	}
-	return sealed, err
 }
 
 // sentinel is a completion with the error that stands for an answer.
@@ -228,6 +220,11 @@ func (g *Guard) logFailure(ctx context.Context, h *held, out *outcome) {
 	if out.err == nil || out.answer.Status < 500 || out.abort {
 		return
 	}
-	g.log(ctx, slog.LevelError, h.fence.ID, "handler failed", slog.Int("status", out.answer.Status),
-		slog.String("claim", string(out.as)), slog.Any("error", out.err))
+	attrs := []slog.Attr{slog.Int("status", out.answer.Status), slog.String("claim", string(out.as)), slog.Any("error", out.err)}
+	var wrapped statusError
+	if _, classified := statusOf(out.err); !classified && errors.As(out.err, &wrapped) {
+		// Meant for the caller, perhaps, or the answer of a peer.
+		attrs = append(attrs, slog.Int("wrapped_status", wrapped.HTTPStatus()))
+	}
+	g.log(ctx, slog.LevelError, h.fence.ID, "handler failed", attrs...)
 }

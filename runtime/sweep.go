@@ -45,17 +45,18 @@ func (g *Guard) credit(n int) {
 	started := g.engine.background.run(func(ctx context.Context) {
 		limit := int(min(s.credits.Swap(0), maxSweepCredits))
 		start := time.Now()
-		swept, err := g.engine.ledger.Sweep(ctx, limit)
+		swept := 0
+		err := guardedCall("the ledger", func() (err error) {
+			swept, err = g.engine.ledger.Sweep(ctx, limit)
+			return err
+		})
 		s.more.Store(swept >= limit)
 		took := time.Since(start)
-		// A logger or an observer that hangs keeps no later sweep from running.
 		s.busy.Store(false)
 		if err != nil {
-			g.engine.settings.logger.LogAttrs(ctx, slog.LevelWarn, "idemgen: sweep failed", slog.Any("error", err))
+			g.engine.settings.say(ctx, slog.LevelWarn, "sweep failed", slog.Any("error", err))
 		}
-		if o := g.engine.settings.observer; o != nil {
-			o.Observe(ctx, Event{Kind: EventSwept, Count: swept, Duration: took, Err: err})
-		}
+		g.engine.settings.tell(ctx, Event{Kind: EventSwept, Count: swept, Duration: took, Err: err})
 	})
 	if !started {
 		s.busy.Store(false)

@@ -102,8 +102,11 @@ func (t *transacted) prepare(ctx context.Context, h *held) (execution, error) {
 	if !ok {
 		return execution{}, errClaimLost
 	}
-	return execution{work: workFunc(t.work), settle: t.settle}, nil
+	return execution{work: workFunc(t.work), settle: t.settle, abandon: t.cut}, nil
 }
+
+// cut rolls back a transaction whose settlement was cut short.
+func (t *transacted) cut(ctx context.Context) { t.tx.Rollback(ctx) }
 
 func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcome) (Result, error) {
 	for t.mayRunAgain(h, out) {
@@ -158,7 +161,7 @@ func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcom
 
 // keepIn seals an answer and stores it inside a transaction.
 func (g *Guard) keepIn(ctx context.Context, tx ending, h *held, stored StoredAnswer) (bool, error) {
-	sealed, err := g.sealed(ctx, h.fence, stored)
+	sealed, err := new(sealing).seal(ctx, &g.engine.settings, h.fence, stored)
 	if err != nil {
 		return false, err
 	}

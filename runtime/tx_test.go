@@ -400,7 +400,7 @@ func TestTxConflictInvitesARetry(t *testing.T) {
 	}{
 		"conflict":             {errors.Join(errDeadlock), nil, 503, true},
 		"conflict, held":       {runtime.Hold(errDeadlock), nil, 500, false},
-		"conflict, classified": {errors.Join(&runtime.Error{Status: 409, Code: "taken"}, errDeadlock), nil, 409, false},
+		"conflict, classified": {&runtime.Error{Status: 409, Code: "taken", Cause: errDeadlock}, nil, 409, false},
 		"conflict, rollback":   {errDeadlock, errors.New("gone"), 500, false},
 		"another error":        {errors.New("constraint"), nil, 500, false},
 	} {

@@ -46,8 +46,8 @@ var guardMutations = []mutation{
 	{
 		what: "duplicates of a claim that commits with its effect do not queue",
 		file: "runtime/guard.go",
-		old:  "\tif p.open != nil {\n\t\tleave",
-		new:  "\tif p.open == nil {\n\t\tleave",
+		old:  "\tif p.open != nil {\n\t\tctx = told",
+		new:  "\tif p.open == nil {\n\t\tctx = told",
 		test: runtimeTest("TestOnceDuplicatesQueue"),
 	},
 	{
@@ -60,8 +60,8 @@ var guardMutations = []mutation{
 	{
 		what: "a transaction that does not begin leaves its claim pending",
 		file: "runtime/guard.go",
-		old:  "\t\tg.giveBack(steady, h)\n",
-		new:  "",
+		old:  "\tcase err != nil:\n\t\tg.giveBack(steady, h)\n",
+		new:  "\tcase err != nil:\n",
 		test: runtimeTest("TestTxThatDoesNotBeginGivesTheKeyBack"),
 	},
 	{
@@ -77,6 +77,34 @@ var guardMutations = []mutation{
 		old:  "!ended && errors.Is(out.err, errUnfinished)",
 		new:  "ended && errors.Is(out.err, errUnfinished)",
 		test: runtimeTest("TestGoexitOfWorkThatRunsAgain"),
+	},
+	{
+		what: "an error that cannot be handled is taken as it is",
+		file: "runtime/guard.go",
+		old:  "\tout.err = tame(out.err)\n",
+		new:  "",
+		test: runtimeTest("TestHostileErrors"),
+	},
+	{
+		what: "an observer is told while the transaction is open",
+		file: "runtime/tell.go",
+		old:  "\tif keeper := keeperOf(ctx); keeper != nil {\n\t\tkeeper.keep(func() { s.observe(ctx, e) })",
+		new:  "\tif keeper := keeperOf(ctx); keeper == keeper {\n\t\tkeeperOf(ctx)\n\t\ts.observe(ctx, e)",
+		test: runtimeTest("TestHostileObserversAndLoggers"),
+	},
+	{
+		what: "a wrapped error decides the answer",
+		file: "runtime/problem.go",
+		old:  "decides, ok := unmarked(err).(statusError)\n",
+		new:  "for with, wraps := err.(interface{ Unwrap() error }); wraps; with, wraps = err.(interface{ Unwrap() error }) {\n\t\terr = with.Unwrap()\n\t}\n\tdecides, ok := err.(statusError)\n",
+		test: runtimeTest("TestOnlyTheErrorItselfDecides"),
+	},
+	{
+		what: "a transaction whose settlement is cut short is left open",
+		file: "runtime/guard.go",
+		old:  "e.abandon(steady); return nil",
+		new:  "return nil",
+		test: runtimeTest("TestLedgerPanicsWhileItSettles"),
 	},
 	{
 		what: "a handler that aborts is answered",

@@ -122,7 +122,7 @@ var settleMutations = []mutation{
 	},
 	{
 		what: "answers are not sealed before they are stored",
-		file: "runtime/settle.go",
+		file: "runtime/seal.go",
 		old:  "\treturn sealed, err\n",
 		new:  "\t_ = sealed\n\treturn stored, err\n",
 		test: runtimeTest("TestSealedAnswersReplay"),
