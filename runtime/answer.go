@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -17,7 +18,8 @@ func (e *endpoint) answer(ctx context.Context, response *Response, memory Header
 	if status == 0 {
 		status = e.route.Status
 	}
-	header, dropped := e.guard.policy.keep(memory, status, response.Header)
+	set := regular(response.Header)
+	header, dropped := e.guard.policy.keep(memory, status, set)
 	for _, name := range dropped {
 		if e.dropped.first(name) {
 			advice := "list it in replay= or do not set it"
@@ -33,17 +35,39 @@ func (e *endpoint) answer(ctx context.Context, response *Response, memory Header
 	if !bodyAllowed(status) {
 		body = nil
 	}
-	_, typed := response.Header["Content-Type"]
+	_, typed := set["Content-Type"]
 	if !typed && len(body) > 0 && header.Get("Content-Encoding") == "" {
 		header = append(Header{{"Content-Type", http.DetectContentType(body)}}, header...)
 	}
 	return Answer{Status: status, Header: header, Body: body}, nil
 }
 
+// regular is a header with all names in canonical form and one type at most.
+// Lines of one name under several spellings come in the order of those.
+func regular(h http.Header) http.Header {
+	isRegular := len(h["Content-Type"]) < 2
+	for name := range h {
+		isRegular = isRegular && name == http.CanonicalHeaderKey(name)
+	}
+	if isRegular {
+		return h
+	}
+	all := http.Header{}
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		canonical := http.CanonicalHeaderKey(name)
+		all[canonical] = append(all[canonical], h[name]...)
+	}
+	if types := all["Content-Type"]; len(types) > 1 {
+		all["Content-Type"] = types[:1]
+	}
+	return all
+}
+
 // captured runs a standard handler and keeps what it writes.
 func (e *endpoint) captured(h http.HandlerFunc, r *Request) Work {
 	return func(ctx context.Context) (*Response, error) {
 		c := newCapture(e.guard.policy.ResponseMax)
+		c.flushed = func() { e.flushed(ctx) }
 		guarded := readable(r.http.WithContext(ctx), r.Body, nil)
 		guarded.Header = e.guardedHeader(r.http.Header)
 		defer removeUploads(guarded)
@@ -71,6 +95,17 @@ func (e *endpoint) guardedHeader(sent http.Header) http.Header {
 	return seen
 }
 
+// flushed says that a handler tried to stream its answer, which is held back
+// until it is stored.
+func (e *endpoint) flushed(ctx context.Context) {
+	running := runningFrom(ctx)
+	ctx = notedBy(ctx)
+	e.guard.observe(ctx, running.id, Event{Kind: EventFlushed, Generation: running.generation})
+	e.flushOnce.Do(func() {
+		e.guard.log(ctx, slog.LevelWarn, running.id, "a handler flushes its answer, which is held back until it is stored: nothing streams under a key; this is said once for each endpoint")
+	})
+}
+
 // plain runs work without a key.
 func (e *endpoint) plain(w http.ResponseWriter, r *http.Request, work Work) error {
 	response, err := work(r.Context())
@@ -87,9 +122,7 @@ func (e *endpoint) plain(w http.ResponseWriter, r *http.Request, work Work) erro
 	if _, err := (Answer{Status: status}).checked(); err != nil {
 		return err
 	}
-	for name, values := range response.Header {
-		w.Header()[http.CanonicalHeaderKey(name)] = values
-	}
+	maps.Copy(w.Header(), regular(response.Header))
 	w.WriteHeader(status)
 	if bodyAllowed(status) {
 		w.Write(response.Body)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -70,6 +71,9 @@ func TestAnswersReplayExactly(t *testing.T) {
 			w.Write([]byte("a"))
 			w.(http.Flusher).Flush()
 			w.Write([]byte("b"))
+			if err := http.NewResponseController(w).Flush(); !errors.Is(err, http.ErrNotSupported) {
+				t.Errorf("Flush: %v", err)
+			}
 			if _, _, err := http.NewResponseController(w).Hijack(); !errors.Is(err, http.ErrNotSupported) {
 				t.Errorf("Hijack: %v", err)
 			}
@@ -216,5 +220,86 @@ func wantAlive(t *testing.T, what string, ctx context.Context) {
 	}
 	if err := child.Err(); err != nil {
 		t.Errorf("%s ended with the client for what is derived from it: %v", what, err)
+	}
+}
+
+// The first Flush of a request is an event, the first of an endpoint a line in
+// the log.
+func TestFlushIsSeen(t *testing.T) {
+	g := newRig(t)
+	p := policy()
+	p.KeyOptional = true
+	h := g.standard(p, func(w http.ResponseWriter, r *http.Request) {
+		for range 3 {
+			w.Write([]byte("data: x\n\n"))
+			http.NewResponseController(w).Flush()
+			if flusher, ok := w.(http.Flusher); ok {
+				flusher.Flush()
+			}
+		}
+	})
+	for _, key := range []string{"k", "l"} {
+		if w := do(h, request(key, "{}")); w.Flushed || w.Body.Len() != 27 {
+			t.Errorf("flushed %v: %s", w.Flushed, w.Body)
+		}
+	}
+	if got, want := g.events.kinds(), "claimed flushed completed claimed flushed completed"; got != want {
+		t.Errorf("the events are %s, want %s", got, want)
+	}
+	if n := strings.Count(g.log.String(), "flushes its answer"); n != 1 {
+		t.Errorf("%d lines about it in the log %s", n, g.log)
+	}
+	if w := do(h, request("", "{}")); !w.Flushed {
+		t.Error("without a key nothing is held back")
+	}
+}
+
+// Names of headers in any case are the same headers, in the first answer and in
+// replays: there is one type, and none is guessed beside it.
+func TestHeaderNamesOfAnyCase(t *testing.T) {
+	for name, header := range map[string]http.Header{
+		"lower case":          {"content-type": {"application/json"}, "location": {"/1"}},
+		"both":                {"content-type": {"text/plain"}, "Content-Type": {"application/json"}, "LOCATION": {"/1"}},
+		"two types":           {"Content-Type": {"application/json", "text/plain"}, "Location": {"/1"}},
+		"spellings of a list": {"link": {"<c>"}, "LINK": {"<a>"}, "Link": {"<b>"}, "cONTENT-tYPE": {"application/json"}, "Location": {"/1"}},
+	} {
+		for _, key := range []string{"k", ""} {
+			g := newRig(t)
+			p := policy()
+			p.KeyOptional, p.Replay = true, []string{"Location", "Link"}
+			h := g.typed(p, func(context.Context) (*runtime.Response, error) {
+				return &runtime.Response{Header: header, Body: []byte("{}")}, nil
+			})
+			standard := g.standard(p, func(w http.ResponseWriter, r *http.Request) {
+				maps.Copy(w.Header(), header)
+				w.WriteHeader(201)
+				io.WriteString(w, "{}")
+			})
+			for shape, h := range map[string]http.Handler{"raw": h, "standard": standard} {
+				if shape == "standard" && key == "" {
+					continue // net/http's own answer
+				}
+				key := key
+				if key != "" {
+					key += shape
+				}
+				w := do(h, request(key, shape))
+				sent := 0
+				for name, values := range w.Header() {
+					if strings.EqualFold(name, "Content-Type") {
+						sent += len(values)
+					}
+				}
+				if sent != 1 || w.Header().Get("Content-Type") != "application/json" || w.Header().Get("Location") != "/1" {
+					t.Errorf("%s, %s, key %q: %v", name, shape, key, w.Header())
+				}
+				if links := strings.Join(w.Header()["Link"], ""); len(w.Header()["Link"]) > 0 && links != "<a><b><c>" {
+					t.Errorf("%s, %s: %s", name, shape, links)
+				}
+				if key != "" {
+					wantReplay(t, w, do(h, request(key, shape)))
+				}
+			}
+		}
 	}
 }

@@ -6,9 +6,9 @@ import (
 )
 
 // capture is the ResponseWriter that a standard handler writes to. Nothing
-// reaches the client before the answer is stored, so Flush does nothing, 1xx
-// responses are dropped, and hijacking is not offered. It is used as
-// ResponseWriters are: not by several goroutines at once.
+// reaches the client before the answer is stored, so Flush sends nothing and
+// says so, 1xx responses are dropped, and hijacking is not offered. It is used
+// as ResponseWriters are: not by several goroutines at once.
 type capture struct {
 	header http.Header
 	sent   http.Header // as it was when the status was written
@@ -16,6 +16,8 @@ type capture struct {
 	body   []byte
 	limit  int64 // body bytes that are kept
 	over   bool  // more than limit were written
+	// flushed is called at the first Flush, and nil after it.
+	flushed func()
 }
 
 func newCapture(limit int64) *capture {
@@ -53,8 +55,19 @@ func (c *capture) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush implements http.Flusher.
-func (c *capture) Flush() { c.WriteHeader(http.StatusOK) }
+// Flush implements http.Flusher, for handlers that flush by habit.
+func (c *capture) Flush() { c.FlushError() }
+
+// FlushError is what [http.ResponseController] asks: it says that flushing is
+// not supported.
+func (c *capture) FlushError() error {
+	c.WriteHeader(http.StatusOK)
+	if tell := c.flushed; tell != nil {
+		c.flushed = nil
+		tell()
+	}
+	return http.ErrNotSupported
+}
 
 // response is what the handler wrote.
 func (c *capture) response() *Response {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 )
 
 // endpoint serves one annotated method.
@@ -17,6 +18,7 @@ type endpoint struct {
 	wildcards []string
 	mux       *http.ServeMux // fills the wildcards in where the router did not
 	dropped   droppedHeaders
+	flushOnce sync.Once // for the log line about streaming
 }
 
 // prepared is a request that was decoded.

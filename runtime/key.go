@@ -11,6 +11,8 @@ func (p *Policy) checkKey(key string) error {
 	switch {
 	case key == "":
 		rule = "is empty"
+	case p.KeySyntax == KeySF && key == `""`:
+		rule = "is an empty string"
 	case len(key) > p.KeyMax:
 		rule = fmt.Sprintf("has %d bytes; at most %d are allowed", len(key), p.KeyMax)
 	case !printable(key):
@@ -21,27 +23,6 @@ func (p *Policy) checkKey(key string) error {
 		return nil
 	}
 	return &Error{Status: 400, Code: CodeKeyInvalid, Message: "The " + p.KeyHeader + " header " + rule + "."}
-}
-
-// sfString reports whether s is an RFC 8941 string: printable ASCII in double
-// quotes, in which a backslash escapes a quote or a backslash.
-func sfString(s string) bool {
-	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
-		return false
-	}
-	inner := s[1 : len(s)-1]
-	for i := 0; i < len(inner); i++ {
-		switch inner[i] {
-		case '"':
-			return false
-		case '\\':
-			i++
-			if i == len(inner) || inner[i] != '"' && inner[i] != '\\' {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // key reads the key header; "" is an optional key that is absent.
@@ -55,5 +36,11 @@ func (p *Policy) key(h http.Header) (string, error) {
 	case len(lines) > 1:
 		return "", &Error{Status: 400, Code: CodeKeyInvalid, Message: fmt.Sprintf("The %s header stands there %d times; once is allowed.", p.KeyHeader, len(lines))}
 	}
-	return lines[0], p.checkKey(lines[0])
+	key := lines[0]
+	if p.KeySyntax == KeySF {
+		if text, ok := sfItem(key); ok {
+			key = text
+		}
+	}
+	return key, p.checkKey(key)
 }

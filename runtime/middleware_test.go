@@ -28,6 +28,16 @@ func TestMiddleware(t *testing.T) {
 	if w := do(h, get); w.Code != 201 || runs != 2 {
 		t.Errorf("GET: %d, %d runs", w.Code, runs)
 	}
+	for _, safe := range []string{"HEAD", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "SEARCH", "REPORT"} {
+		if w := do(h, request("", "", func(r *http.Request) { r.Method = safe })); w.Code != 201 {
+			t.Errorf("%s without a key: %d %s", safe, w.Code, w.Body)
+		}
+	}
+	for _, unsafe := range []string{"DELETE", "PATCH", "LINK", "PROPPATCH", "MKCOL", "LOCK", "CONNECT"} {
+		if w := do(h, request("", "", func(r *http.Request) { r.Method = unsafe })); w.Code != 400 {
+			t.Errorf("%s without a key: %d %s", unsafe, w.Code, w.Body)
+		}
+	}
 	if err := m.Close(context.Background()); err != nil {
 		t.Error(err)
 	}

@@ -50,6 +50,7 @@ const (
 	EventGaveUp        EventKind = "gave_up"        // an answer that was computed, or a release, will not be stored any more: the key is pending until its lease ends, and may then run again
 	EventHeld          EventKind = "held"           // the claim was left pending; Duration: of the work
 	EventFencedOut     EventKind = "fenced_out"     // another claim had taken the key over
+	EventFlushed       EventKind = "flushed"        // the handler flushed for the first time: its answer is held back all the same
 	EventOverdue       EventKind = "overdue"        // the handler passed its deadline and still runs
 	EventUndecided     EventKind = "undecided"      // a transaction's outcome could not be told
 	EventSwept         EventKind = "swept"          // Count rows were cleared

@@ -133,6 +133,7 @@ func (p *pkg) check(h handler) {
 	for _, f := range r.functions {
 		if h.Standard {
 			p.headers(h, r, f)
+			p.flush(h, f)
 		}
 		if h.Tx {
 			p.transaction(h, r, f)

@@ -10,6 +10,7 @@ const (
 	CategoryTransaction = "transaction" // a transaction ended by its handler
 	CategoryOutgoing    = "outgoing"    // an unsafe request without a derived key
 	CategoryContext     = "context"     // a dropped context
+	CategoryFlush       = "flush"       // an answer that would stream
 )
 
 // Code is the stable code of a category, beside those of the generator.
@@ -26,5 +27,6 @@ func Rules() []spec.Rule {
 		{Code: Code(CategoryTransaction), Text: "A handler with a transaction does not end it."},
 		{Code: Code(CategoryOutgoing), Text: "An outgoing POST, PUT, PATCH or DELETE has a key from runtime.DerivedKey (or runtime.Key) at hand. Reported are http.Post and clients that are seen to have no transport of their own: others may have runtime.Transport."},
 		{Code: Code(CategoryContext), Text: "A handler that has its context in scope does not hand on context.Background() or context.TODO(). Goroutines and deferred calls may do so."},
+		{Code: Code(CategoryFlush), Text: "A standard handler does not flush its answer: it is held back until it is stored, and http.ResponseController says that flushing is not supported."},
 	}
 }
