@@ -21,7 +21,6 @@ const refusals = 100_000
 // outage is a ledger that is away, and what it was asked for meanwhile.
 type outage struct {
 	*faulty
-	insert   error
 	away     atomic.Bool
 	releases atomic.Int64
 	at       atomic.Int64 // releases that run now

@@ -88,7 +88,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, statements Statements, opts ..
 		}
 	}
 	learned := new(atomic.Bool)
-	db := unprepared{pool, learned}
+	db := unprepared{pooled{pool}, learned}
 	l := &Ledger{pool: pool, together: statements, learned: learned, core: &core{
 		Writer: db, Reader: db, Statements: statements, Engine: learning(learned), Limit: o.limit,
 		Exec: func(ctx context.Context, statement string) error {

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/idemgen/idemgen/runtime"
 	"github.com/idemgen/idemgen/runtime/internal/sqlcore"
 )
 
@@ -42,7 +44,12 @@ func (l *Ledger) commitTogether(ctx context.Context, batch []*sqlcore.Write[DBTX
 	if !errors.Is(err, errAsked) {
 		return err
 	}
-	results := l.pool.SendBatch(ctx, asked.batch)
+	conn, err := l.pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", runtime.ErrNotSent, sqlcore.ConnectError{Err: err})
+	}
+	defer conn.Release()
+	results := conn.SendBatch(ctx, asked.batch)
 	now, err := l.together.Together(ctx, answering{results})
 	for _, w := range batch {
 		if err != nil {

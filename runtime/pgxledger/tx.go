@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/idemgen/idemgen/runtime"
+	"github.com/idemgen/idemgen/runtime/internal/sqlcore"
 )
 
 // savepoint opens every handler's transaction. It tells whether the
@@ -64,7 +65,7 @@ func (l *Ledger) BeginOnce(ctx context.Context, c runtime.Claim) (begun runtime.
 func (l *Ledger) open(ctx context.Context, settings string, first func(context.Context, *tx) (bool, error)) (*tx, bool, error) {
 	conn, err := l.pool.Acquire(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, false, sqlcore.ConnectError{Err: err}
 	}
 	begun, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; " + settings})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/idemgen/idemgen/runtime"
+	"github.com/idemgen/idemgen/runtime/internal/sqlcore"
 	"github.com/idemgen/idemgen/runtime/sqlledger"
 )
 
@@ -28,13 +29,22 @@ type statements struct {
 	remove   func(maxRows int64) (int64, error)
 	version  func() (int64, error)
 	schema   []string
+	unsent   bool // as if there were no connection
+}
+
+func (s *statements) send(ctx context.Context) {
+	if !s.unsent {
+		sqlcore.Sent(ctx)
+	}
 }
 
 func (s *statements) Insert(ctx context.Context, db sqlledger.DBTX, _ sqlledger.InsertParams) (sqlledger.Claimed, error) {
+	s.send(ctx)
 	return s.insert(ctx, db)
 }
 
 func (s *statements) TakeOver(ctx context.Context, _ sqlledger.DBTX, _ sqlledger.TakeOverParams) (sqlledger.Claimed, error) {
+	s.send(ctx)
 	return s.takeOver(ctx)
 }
 
@@ -46,6 +56,7 @@ func (s *statements) Read(ctx context.Context, db sqlledger.DBTX, p sqlledger.Re
 }
 
 func (s *statements) Complete(ctx context.Context, _ sqlledger.DBTX, _ sqlledger.CompleteParams) (int64, error) {
+	s.send(ctx)
 	return s.complete(ctx)
 }
 

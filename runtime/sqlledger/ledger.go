@@ -96,6 +96,7 @@ func New(ctx context.Context, db *sql.DB, engine Engine, statements Statements, 
 		writes = keepPrepared(db, engine)
 		writer, reader = writes.alone(), keepPrepared(o.reader, engine).alone()
 	}
+	writer = announced{writer}
 	l := &Ledger{db: db, core: &core{
 		Writer: writer, Reader: reader, Statements: statements, Engine: engine, Limit: o.limit,
 		Exec: func(ctx context.Context, statement string) error {

@@ -189,6 +189,23 @@ func TestOtherErrorsAreNotRetried(t *testing.T) {
 	}
 }
 
+// An error of a write that never had a connection is never final, whatever it
+// says, and tells that nothing stands.
+func TestErrorsBeforeAConnection(t *testing.T) {
+	for _, failure := range []error{errFinal, errDown, errors.New("a token could not be had")} {
+		calls := 0
+		l := open(t, &statements{insert: failing(&calls, 1<<30, failure), unsent: true})
+		_, won, err := l.Insert(t.Context(), claimOf("owner"))
+		if won || !errors.Is(err, runtime.ErrNotSent) || !errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrRefused) {
+			t.Errorf("Insert = %v, %v; want ErrNotSent and ErrUnavailable", won, err)
+		}
+	}
+	sent := open(t, &statements{insert: failing(new(int), 1<<30, errDown)})
+	if _, _, err := sent.Insert(t.Context(), claimOf("owner")); errors.Is(err, runtime.ErrNotSent) {
+		t.Errorf("a claim that was sent: %v", err)
+	}
+}
+
 // temporary is an error with the methods of net.Error, which all errors of
 // ncruces/go-sqlite3 have.
 type temporary struct{ error }

@@ -2,7 +2,9 @@ package sqlledger
 
 import (
 	"context"
+	"fmt"
 
+	"github.com/idemgen/idemgen/runtime"
 	"github.com/idemgen/idemgen/runtime/internal/sqlcore"
 )
 
@@ -21,7 +23,7 @@ func (l *Ledger) commitTogether(ctx context.Context, writes *kept, batch []*sqlc
 	writes.prepareMissed(limited)
 	tx, err := l.db.BeginTx(limited, nil)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", runtime.ErrNotSent, err)
 	}
 	on := writes.in(tx)
 	// The first write waits for the file's lock, under the limit. The others

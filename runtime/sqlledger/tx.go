@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idemgen/idemgen/runtime"
+	"github.com/idemgen/idemgen/runtime/internal/sqlcore"
 )
 
 // savepoint opens every handler's transaction. It tells whether the
@@ -57,7 +58,7 @@ func (l *Ledger) BeginOnce(ctx context.Context, c runtime.Claim) (begun runtime.
 func (l *Ledger) open(ctx context.Context, lease time.Duration, first func(context.Context, *sql.Tx) (bool, error)) (*tx, bool, error) {
 	conn, err := l.db.Conn(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, false, sqlcore.ConnectError{Err: err}
 	}
 	// A context that ends would make database/sql roll back by itself, behind
 	// the handler's back. Until the handler has the transaction it ends with

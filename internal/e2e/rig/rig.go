@@ -69,9 +69,9 @@ func Read(t testing.TB, l runtime.Ledger, key string) runtime.Row {
 }
 
 // NewEngine is a runtime on a ledger, which is closed before the ledger is.
-func NewEngine(t testing.TB, l runtime.Ledger) *runtime.Engine {
+func NewEngine(t testing.TB, l runtime.Ledger, opts ...runtime.Option) *runtime.Engine {
 	t.Helper()
-	e, err := runtime.NewEngine(l, runtime.WithLogger(slog.New(slog.DiscardHandler)))
+	e, err := runtime.NewEngine(l, append(opts, runtime.WithLogger(slog.New(slog.DiscardHandler)))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,12 +89,14 @@ func (l *Core[DB]) write(ctx context.Context, name string, w *Write[DB]) error {
 	ctx, cancel := context.WithTimeout(ctx, l.Limit)
 	defer cancel()
 	alone := func(ctx context.Context, isFirst bool) error {
-		return l.retry(ctx, name, func(ctx context.Context, attempt int) error {
+		s := &sending{Context: ctx}
+		s.sent.Store(!isFirst && !errors.Is(w.err, runtime.ErrNotSent))
+		return s.ended(l.retry(s, name, func(ctx context.Context, attempt int) error {
 			if isFirst && attempt == 1 && w.first != nil {
-				return w.first(ctx, l.Writer)
+				return s.attempted(w.first(ctx, l.Writer))
 			}
-			return w.run(ctx, l.Writer)
-		})
+			return s.attempted(w.run(ctx, l.Writer))
+		}))
 	}
 	if l.Shared == nil || w.again {
 		return alone(ctx, !w.again)
@@ -174,14 +176,15 @@ func (l *Core[DB]) Reuse(ctx context.Context, seen runtime.Fence, c runtime.Clai
 
 // claim runs a statement that claims.
 func (l *Core[DB]) claim(ctx context.Context, name string, c runtime.Claim, statement func(context.Context) (Claimed, error)) (claimed runtime.Claimed, won bool, err error) {
-	err = l.Retry(ctx, name, func(ctx context.Context, _ int) error {
+	s := &sending{Context: ctx}
+	err = s.ended(l.Retry(s, name, func(ctx context.Context, _ int) error {
 		r, err := statement(ctx)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
 		won, claimed = err == nil, claimedUnder(c.Terms, r)
-		return err
-	})
+		return s.attempted(err)
+	}))
 	if !won || err != nil {
 		return runtime.Claimed{}, false, err
 	}

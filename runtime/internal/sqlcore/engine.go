@@ -39,6 +39,28 @@ type Engine struct {
 
 // class adds to the engine's own classes those of any engine.
 func (e Engine) class(err error) Class {
+	var connect ConnectError
+	if errors.As(err, &connect) {
+		if e.classOf(connect.Err) == Retry {
+			return Retry
+		}
+		return Down
+	}
+	return e.classOf(err)
+}
+
+// ConnectError is the error of a connection that could not be had, which is
+// never final. It may carry the error of another database, which a hook of the
+// pool has asked for a password, say: what that one refuses is not ours.
+type ConnectError struct{ Err error }
+
+// Error implements error.
+func (e ConnectError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e ConnectError) Unwrap() error { return e.Err }
+
+func (e Engine) classOf(err error) Class {
 	// The types, and not the interface net.Error: errors of databases that are
 	// no network's have its methods too (ncruces/go-sqlite3).
 	var network *net.OpError
