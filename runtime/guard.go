@@ -85,12 +85,11 @@ func (g *Guard) do(ctx context.Context, call Call, p plan) (Result, error) {
 	start := g.stopwatch()
 	steady := context.WithoutCancel(ctx)
 	h, result, err := g.claim(steady, id, call, p)
-	if g.policy.Wait > 0 && isInProgress(err) {
-		var again bool
-		if result, again, err = g.await(ctx, id, call, err); again {
+	if g.policy.Wait > 0 && waits(err) {
+		h, result, err = g.await(ctx, id, call, err, func() (*held, Result, error) {
 			start = g.stopwatch()
-			h, result, err = g.claim(steady, id, call, p)
-		}
+			return g.claim(steady, id, call, p)
+		})
 	}
 	if h == nil {
 		return g.answered(ctx, id, result, err)

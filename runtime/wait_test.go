@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,7 +96,7 @@ func TestWaiterThatHangsUpLeaves(t *testing.T) {
 	})
 }
 
-// A waiter whose owner released enters the claim again, once.
+// A waiter whose owner released enters the claim again.
 func TestWaiterRunsWhenTheOwnerReleases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, p := waiting(t)
@@ -118,41 +120,141 @@ func TestWaiterRunsWhenTheOwnerReleases(t *testing.T) {
 	})
 }
 
-// Of many that wait for an owner that releases, one runs and the others, which
-// enter the claim again, are refused or wait no longer.
-func TestManyWaitersHaveOneSuccessor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, _, p := waiting(t)
-		p.Failure = runtime.FailureRelease
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			do(a.typed(p, func(context.Context) (*runtime.Response, error) {
-				time.Sleep(2 * time.Second)
-				return nil, errors.New("failed")
-			}), request("k", ""))
-		}()
-		time.Sleep(time.Second)
-		runs := make(chan struct{}, 20)
-		h := a.server.Handle(p, orders, func(*runtime.Request) (runtime.Work, error) {
-			return func(ctx context.Context) (*runtime.Response, error) {
-				runs <- struct{}{}
-				time.Sleep(time.Second)
-				return created(ctx)
-			}, nil
+// Those who wait for an owner that lets go of its key have one successor at a
+// time, and wait for its answer as they did for the first.
+func TestWaitersOutlastTheirOwner(t *testing.T) {
+	for name, other := range map[string]bool{"in process": false, "in another process": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b, p := waiting(t)
+				if !other {
+					b = a
+				}
+				p.Failure = runtime.FailureRelease
+				var runs atomic.Int32
+				h := func(g *rig) http.Handler {
+					return g.server.Handle(p, orders, func(*runtime.Request) (runtime.Work, error) {
+						return func(ctx context.Context) (*runtime.Response, error) {
+							time.Sleep(time.Second)
+							if runs.Add(1) < 4 {
+								return nil, errors.New("failed")
+							}
+							return created(ctx)
+						}, nil
+					})
+				}
+				owner := make(chan struct{})
+				go func() { defer close(owner); do(h(a), request("k", "")) }()
+				time.Sleep(500 * time.Millisecond)
+				answers := make(chan *httptest.ResponseRecorder)
+				for range 20 {
+					go func() { answers <- do(h(b), request("k", "")) }()
+				}
+				codes := map[int]int{}
+				for range 20 {
+					codes[(<-answers).Code]++
+				}
+				<-owner
+				// The owner and two of its successors fail, and say so themselves.
+				if codes[500] != 2 || codes[201] != 18 || runs.Load() != 4 {
+					t.Errorf("%v, %d runs", codes, runs.Load())
+				}
+			})
 		})
-		answers := make(chan *httptest.ResponseRecorder)
-		for range 20 {
+	}
+}
+
+// However many wait for a key, the ledger is asked as for one; when the answer
+// comes it is everybody's, and whoever sent another request is told.
+func TestWaitersShareTheirPoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, p := waiting(t)
+		done := make(chan *httptest.ResponseRecorder)
+		go func() { done <- do(a.typed(p, slowly(5*time.Second)), request("k", "")) }()
+		time.Sleep(time.Second)
+		var reads atomic.Int32
+		b.ledger.read = func(ctx context.Context, id runtime.ID) (runtime.Row, bool, error) {
+			reads.Add(1)
+			return b.ledger.Ledger.Read(ctx, id)
+		}
+		h := b.typed(p, created)
+		const many = 500
+		answers := make(chan *httptest.ResponseRecorder, many)
+		for range many {
 			go func() { answers <- do(h, request("k", "")) }()
 		}
-		for range 20 {
-			if w := <-answers; w.Code != 201 && w.Code != 409 {
-				t.Errorf("%d %s", w.Code, w.Body)
-			}
+		synctest.Wait()
+		before := reads.Load()
+		first := <-done
+		for range many {
+			wantReplay(t, first, <-answers)
 		}
-		<-done
-		if len(runs) != 1 {
-			t.Errorf("%d runs", len(runs))
+		if polls := reads.Load() - before; polls > 12 {
+			t.Errorf("%d reads in 4 s for %d who wait", polls, many)
+		}
+	})
+}
+
+// One who asks for all and hangs up leaves the asking to another.
+func TestAskingIsHandedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, p := waiting(t)
+		done := make(chan *httptest.ResponseRecorder)
+		go func() { done <- do(a.typed(p, slowly(5*time.Second)), request("k", "")) }()
+		time.Sleep(time.Second)
+		h := b.typed(p, created)
+		ctx, hangUp := context.WithCancel(context.Background())
+		asking := make(chan *httptest.ResponseRecorder)
+		go func() { asking <- do(h, request("k", "").WithContext(ctx)) }()
+		synctest.Wait()
+		others := make(chan *httptest.ResponseRecorder)
+		for range 3 {
+			go func() { others <- do(h, request("k", "")) }()
+		}
+		synctest.Wait()
+		hangUp()
+		wantCode(t, <-asking, 409, "idempotency_key_in_progress")
+		first := <-done
+		for range 3 {
+			wantReplay(t, first, <-others)
+		}
+	})
+}
+
+// A ledger that fails for a while costs those who wait nothing but the while.
+func TestWaitersOutlastAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, p := waiting(t)
+		done := make(chan *httptest.ResponseRecorder)
+		go func() { done <- do(a.typed(p, slowly(5*time.Second)), request("k", "")) }()
+		time.Sleep(time.Second)
+		start := time.Now()
+		b.ledger.read = func(ctx context.Context, id runtime.ID) (runtime.Row, bool, error) {
+			if up := time.Since(start); up > 100*time.Millisecond && up < 4500*time.Millisecond {
+				return runtime.Row{}, false, runtime.ErrUnavailable
+			}
+			return b.ledger.Ledger.Read(ctx, id)
+		}
+		duplicate := do(b.typed(p, created), request("k", ""))
+		wantReplay(t, <-done, duplicate)
+	})
+}
+
+// A row that nobody can take is not asked for without a pause.
+func TestWaitersPauseWhenTheClaimIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, p := waiting(t)
+		do(a.typed(p, held), request("k", ""))
+		time.Sleep(p.Lease)
+		tries := 0
+		b.ledger.takeOver = func(context.Context, runtime.Fence, runtime.Claim) (runtime.Claimed, bool, error) {
+			tries++
+			return runtime.Claimed{}, false, nil
+		}
+		start := time.Now()
+		wantCode(t, do(b.typed(p, created), request("k", "")), 409, "idempotency_key_retry")
+		if waited := time.Since(start); waited != p.Wait || tries > 20 {
+			t.Errorf("%d tries in %v", tries, waited)
 		}
 	})
 }

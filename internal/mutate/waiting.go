@@ -56,8 +56,8 @@ var waitMutations = []mutation{
 	{
 		what: "a duplicate that hangs up waits on",
 		file: "runtime/wait.go",
-		old:  "\t\tcase <-ctx.Done():\n",
-		new:  "\t\tcase <-context.WithoutCancel(ctx).Done():\n",
+		old:  "\t\tcase <-ctx.Done():\n\t\t\tpoll.Stop()\n",
+		new:  "\t\tcase <-context.WithoutCancel(ctx).Done():\n\t\t\tpoll.Stop()\n",
 		test: runtimeTest("TestWaiterThatHangsUpLeaves"),
 	},
 	{
@@ -70,9 +70,37 @@ var waitMutations = []mutation{
 	{
 		what: "a duplicate whose owner released is refused",
 		file: "runtime/wait.go",
-		old:  "\t\tif !found {\n\t\t\treturn Result{}, true, nil\n",
-		new:  "\t\tif !found {\n\t\t\treturn Result{}, false, refusal\n",
+		old:  "\t\tif v != answered {\n",
+		new:  "\t\tif v != answered {\n\t\t\treturn nil, Result{}, refusal\n",
 		test: runtimeTest("TestWaiterRunsWhenTheOwnerReleases"),
+	},
+	{
+		what: "a duplicate that loses the claim to another waits no longer",
+		file: "runtime/wait.go",
+		old:  "h != nil || !waits(err) {",
+		new:  "h != nil || err != nil {",
+		test: runtimeTest("TestWaitersPauseWhenTheClaimIsLost"),
+	},
+	{
+		what: "everybody who waits asks the ledger",
+		file: "runtime/wait.go",
+		old:  "\t\tkey.lead <- struct{}{}\n\t\tw.keys[id] = key\n",
+		new:  "\t\tclose(key.lead)\n\t\tkey.lead = make(chan struct{}, maxWaiters)\n\t\tfor range maxWaiters {\n\t\t\tkey.lead <- struct{}{}\n\t\t}\n\t\tw.keys[id] = key\n",
+		test: runtimeTest("TestWaitersShareTheirPoll"),
+	},
+	{
+		what: "who asks for all keeps the answer for itself",
+		file: "runtime/wait.go",
+		old:  "\t\t\tkey.tell(row)\n",
+		new:  "",
+		test: runtimeTest("TestWaitersShareTheirPoll"),
+	},
+	{
+		what: "who asked for all leaves and nobody asks any more",
+		file: "runtime/wait.go",
+		old:  "\tdefer func() { key.lead <- struct{}{} }()\n",
+		new:  "",
+		test: runtimeTest("TestAskingIsHandedOn"),
 	},
 	{
 		what: "two sweeps of a process run at once",
