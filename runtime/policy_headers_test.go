@@ -1,6 +1,10 @@
 package runtime
 
 import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
 	"strings"
 	"testing"
 )
@@ -53,5 +57,44 @@ func TestHeaderReasons(t *testing.T) {
 		if why := unreplayable(strings.ToLower(name)); why != "" {
 			t.Errorf("%s may not be replayed: %s", name, why)
 		}
+	}
+}
+
+var update = flag.Bool("update", false, "write docs/headers.md anew")
+
+// The reference page of headers is made from the lists.
+func TestHeadersPage(t *testing.T) {
+	const file = "../docs/headers.md"
+	var b strings.Builder
+	b.WriteString("# Headers with a part of their own\n\n" +
+		"Generation and the constructors of package runtime refuse these headers, each with its reason. A name that ends in `*` stands\n" +
+		"for all that begin so. The page is written by a test of package runtime, from the lists that refuse.\n")
+	section := func(title, text string, lists ...[]headerClass) {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| why | headers |\n|---|---|\n", title, text)
+		for _, list := range lists {
+			for _, class := range list {
+				var names []string
+				for name := range strings.FieldsSeq(class.names) {
+					names = append(names, "`"+http.CanonicalHeaderKey(name)+"`")
+				}
+				fmt.Fprintf(&b, "| %s | %s |\n", class.why, strings.Join(names, " "))
+			}
+		}
+	}
+	section("In a fingerprint", "They differ between a request and its honest retry, which would be refused as another request; so no field of a request\n"+
+		"may hold one either.", volatileHeaders, connectionHeaders)
+	section("As the key", "Those above, and in addition:", meaningfulHeaders)
+	section("In replays", "No replay list and no field of a result may have them.", unreplayableHeaders, connectionHeaders)
+	if *update {
+		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.ReplaceAll(string(text), "\r\n", "\n") != b.String() {
+		t.Errorf("docs/headers.md is not what the lists say; run go test ./runtime -run HeadersPage -update")
 	}
 }

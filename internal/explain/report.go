@@ -27,12 +27,14 @@ type Package struct {
 
 // API is one annotated interface.
 type API struct {
-	Name      string     `json:"name"`
-	File      string     `json:"file"`
-	Line      int        `json:"line"`
-	Prefix    string     `json:"prefix,omitempty"`
-	Profile   string     `json:"profile"`
-	Ledger    *Ledger    `json:"ledger,omitempty"` // absent: the server takes any
+	Name    string  `json:"name"`
+	File    string  `json:"file"`
+	Line    int     `json:"line"`
+	Prefix  string  `json:"prefix,omitempty"`
+	Profile string  `json:"profile"`
+	Ledger  *Ledger `json:"ledger,omitempty"` // absent: the server takes any
+	// Skipped are the methods and embedded types without endpoint.
+	Skipped   []string   `json:"skipped,omitempty"`
 	Endpoints []Endpoint `json:"endpoints"`
 }
 
@@ -93,7 +95,7 @@ func Explain(packages []*spec.Package) *Report {
 }
 
 func explainAPI(p *spec.Package, api *spec.API) API {
-	explained := API{Name: api.Name, File: api.Pos.Filename, Line: api.Pos.Line, Prefix: api.Prefix, Profile: api.Profile, Endpoints: []Endpoint{}}
+	explained := API{Skipped: api.Skipped, Name: api.Name, File: api.Pos.Filename, Line: api.Pos.Line, Prefix: api.Prefix, Profile: api.Profile, Endpoints: []Endpoint{}}
 	if l := api.Ledger; l != nil {
 		explained.Ledger = &Ledger{Engines: l.Engines, Driver: l.Driver, Dir: path.Clean(l.Dir), Table: l.Table}
 	}

@@ -45,6 +45,9 @@ func (t *text) api(a API) {
 	} else {
 		about = append(about, "any ledger")
 	}
+	if len(a.Skipped) > 0 {
+		about = append(about, "passes over "+strings.Join(a.Skipped, ", "))
+	}
 	t.spread("interface "+a.Name, at(a.File, a.Line))
 	t.line("  %s", strings.Join(about, "; "))
 	for _, e := range a.Endpoints {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,30 +73,50 @@ func (r *run) standing(p *spec.Package, name string) (*standing, error) {
 	return s, err
 }
 
-// deleted notes that the generated file is gone although a ledger of the
-// package stands, which no other package uses.
+// deleted notes that the generated file is gone although a ledger stands that
+// was generated for the package: one that it asks for, or one below its folder,
+// which no other package uses.
 func (r *run) deleted(p *spec.Package, name string) {
-	elsewhere := map[string]bool{}
+	var standing []string
 	for _, api := range p.APIs {
 		if api.Ledger == nil {
 			continue
 		}
 		for _, folder := range engineFolders(api.Ledger) {
-			absolute := filepath.Join(p.Dir, filepath.FromSlash(folder))
-			if !isLedger(absolute) {
-				continue
-			}
-			if len(elsewhere) == 0 {
-				ledgersElsewhere(moduleRoot(p.Dir), []*spec.Package{p}, elsewhere)
-			}
-			if !elsewhere[absolute] {
-				r.result.Notes = append(r.result.Notes, fmt.Sprintf(
-					"%s: it is not there, although the ledger in %s is, and git does not know it: nobody can say whether scopes, key headers and operation names are still those of the keys in it",
-					r.result.Name(name), r.result.Name(absolute)))
-				return
-			}
+			standing = append(standing, filepath.Join(p.Dir, filepath.FromSlash(folder)))
 		}
 	}
+	// The function never fails, so neither does the walk.
+	_ = filepath.WalkDir(p.Dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil
+		case entry.IsDir() && path != p.Dir && (strings.HasPrefix(entry.Name(), ".") || exists(filepath.Join(path, "go.mod"))):
+			return filepath.SkipDir
+		case entry.Name() == ledgerFile:
+			standing = append(standing, filepath.Dir(path))
+		}
+		return nil
+	})
+	slices.Sort(standing)
+	standing = slices.DeleteFunc(slices.Compact(standing), func(folder string) bool { return !isLedger(folder) })
+	if len(standing) == 0 {
+		return
+	}
+	elsewhere := map[string]bool{}
+	ledgersElsewhere(moduleRoot(p.Dir), []*spec.Package{p}, elsewhere)
+	for _, folder := range standing {
+		if !elsewhere[folder] {
+			r.note("%s: it is not there, although the ledger in %s is, and git does not know it: nobody can say whether scopes, key headers and operation names are still those of the keys in it",
+				r.result.Name(name), r.result.Name(folder))
+			return
+		}
+	}
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
 }
 
 // fromGit is the generated file of a folder as git has it, in its index or in

@@ -76,11 +76,17 @@ func (r *fillReader) fields(s *types.Struct, way string) *unfit {
 func (r *fillReader) field(field *types.Var, name, way string) *unfit {
 	elem, pointer := dereference(field.Type())
 	inner, isStruct := structOf(elem)
+	if what := handleOf(elem); field.Embedded() && what != "" {
+		return &unfit{field, way, "is " + what}
+	}
 	if !field.Embedded() || name != "" || !isStruct || r.own(elem) {
 		if !field.Exported() {
 			return nil // embedded and no struct: JSON passes it over
 		}
 		return r.value(field.Type(), way)
+	}
+	if pointer && !r.output && opaque(inner) {
+		return &unfit{field, way, "is an embedded pointer to a struct without members, which stays nil"}
 	}
 	if pointer && !r.output && !field.Exported() && hasJSONField(inner, map[*types.Struct]bool{}) {
 		return &unfit{field, way, "is an embedded pointer to a type that is not exported, which encoding/json cannot set: embed the struct by value"}
