@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -55,32 +54,26 @@ func run(ctx context.Context, addr, database, charges string, simulate, share bo
 		return err
 	}
 
-	mux := http.NewServeMux()
-	mux.Handle("/", server)
-	mux.HandleFunc("GET /v1/orders", func(w http.ResponseWriter, r *http.Request) {
-		account, err := principal(r)
-		if err != nil {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, err.Error(), http.StatusUnauthorized)
-			return
-		}
-		list, err := shop.List(r.Context(), account)
-		if err != nil {
-			log.Print(err)
-			http.Error(w, "the orders could not be read", http.StatusInternalServerError)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(map[string]any{"orders": list})
-	})
-
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("listening on http://%s\n", listener.Addr())
-	return serve(ctx, &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
-		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}, listener, server)
+	return serve(ctx, newServer(routes(server, shop.List)), listener, server)
+}
+
+// newServer bounds what a client may cost: a header, a body and an answer have
+// their time, and so has a connection on which nothing happens. WriteTimeout is
+// above the handlers' deadline.
+func newServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    128 << 10,
+	}
 }
 
 // serve serves until ctx ends, and then lets what runs come to its end.

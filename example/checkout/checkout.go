@@ -7,6 +7,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 )
 
 //go:generate go tool idemgen
@@ -49,6 +50,9 @@ type Payment struct {
 func (in Payment) Validate() error {
 	if in.Reference == "" || in.Cents < 1 {
 		return errors.New("a payment has a reference and positive cents")
+	}
+	if len(in.Reference) > 255 || strings.ContainsFunc(in.Reference, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return errors.New("a reference has at most 255 characters of printable ASCII")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/idemgen/idemgen/runtime"
@@ -53,13 +54,17 @@ type CreateOrder struct {
 	Version string `json:"-" header:"X-Api-Version"`
 }
 
-// Validate says what is wrong with an order.
+// Validate says what is wrong with an order. What the databases would refuse is
+// refused here, where it costs nobody a key: a text that is too long for its
+// column or that a character set lacks.
 func (in CreateOrder) Validate() error {
 	switch {
 	case in.SKU == "":
 		return errors.New(`member "sku" is required`)
-	case in.Qty < 1:
-		return errors.New(`member "qty" must be at least 1`)
+	case len(in.SKU) > 100 || strings.ContainsFunc(in.SKU, func(r rune) bool { return r < ' ' || r > '~' }):
+		return errors.New(`member "sku" must be at most 100 characters of printable ASCII`)
+	case in.Qty < 1 || in.Qty > 1_000_000:
+		return errors.New(`member "qty" must be from 1 to 1000000`)
 	}
 	return nil
 }
