@@ -103,8 +103,10 @@ func (s *Shop) Upload(ctx context.Context, r *runtime.Request) (*runtime.Respons
 	if err != nil {
 		return nil, fmt.Errorf("keep receipt: %w", err)
 	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return nil, errors.Join(err, errUnknown)
+	if n, err := result.RowsAffected(); err != nil {
+		return nil, fmt.Errorf("keep receipt: %w", err)
+	} else if n == 0 {
+		return nil, errUnknown
 	}
 	return &runtime.Response{Header: http.Header{"Content-Type": r.Header["Content-Type"]}, Body: r.Body}, nil
 }
