@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -56,7 +58,7 @@ Then pay, and retry with the same key; the second answer is a replay:
 
   curl -i localhost:8080/v1/payments -H "Authorization: Bearer alice" -H "Idempotency-Key: k1" \
     -H "Content-Type: application/json" -d "{\"amount\":1250}"
-`, argument(base, s.Dir), argument(base, s.Command))
+`, quoted(argument(base, s.Dir)), quoted(argument(base, s.Command)))
 			return nil
 		},
 	}
@@ -69,6 +71,17 @@ func nameFrom(base, file string) string {
 		relative = file
 	}
 	return filepath.ToSlash(relative)
+}
+
+// quoted is an argument as a shell takes it for one word.
+func quoted(argument string) string {
+	plain := func(r rune) bool {
+		return r > 0x7f && unicode.IsLetter(r) || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_./@%+=:,-", r)
+	}
+	if argument != "" && strings.TrimFunc(argument, plain) == "" {
+		return argument
+	}
+	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 }
 
 // argument is a folder as the go command takes it for a package.

@@ -33,6 +33,7 @@ import (
 	"github.com/idemgen/idemgen/internal/source"
 	"github.com/idemgen/idemgen/internal/spec"
 	"github.com/idemgen/idemgen/internal/vet"
+	"github.com/idemgen/idemgen/internal/visible"
 )
 
 func main() {
@@ -51,7 +52,8 @@ const (
 
 // run is the program, for main and for tests.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
-	a := &app{stdout: stdout, stderr: stderr}
+	// Names of files and old lines of theirs are somebody else's text.
+	a := &app{stdout: visible.Writer(stdout), stderr: visible.Writer(stderr), terminal: stderr}
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(stderr, "idemgen: internal error, please report it: %v\n", p)
@@ -67,14 +69,15 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	root := a.root()
 	root.SetArgs(spelledOut(args))
 	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
 	return a.report(root.ExecuteContext(ctx))
 }
 
 // app is what the commands share.
 type app struct {
 	stdout, stderr io.Writer
+	terminal       io.Writer // behind stderr
 	dir, tags      string
 	verbose, json  bool
 	accept         bool

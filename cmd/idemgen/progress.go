@@ -15,7 +15,7 @@ const progressAfter = time.Second
 // when the returned function is called. Elsewhere, in logs and pipes, it says
 // nothing.
 func (a *app) progress(doing string, patterns []string) (stop func()) {
-	file, ok := a.stderr.(*os.File)
+	file, ok := a.terminal.(*os.File)
 	if !ok || !isTerminal(file) {
 		return func() {}
 	}

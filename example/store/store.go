@@ -5,7 +5,7 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
+	"errors"
 	"net/url"
 	"os"
 	"strings"
@@ -49,13 +49,15 @@ func Name(flag, otherwise string) string {
 // mysql://user@host/name, or the path of an SQLite file. The options are the
 // ledger's.
 func Open(ctx context.Context, name string, options ...sqlledger.Option) (*Store, error) {
-	switch scheme, _, _ := strings.Cut(name, "://"); scheme {
-	case "postgres", "postgresql":
+	switch scheme, _, isURL := strings.Cut(name, "://"); {
+	case !isURL:
+		return openSQLite(ctx, name, options)
+	case scheme == "postgres", scheme == "postgresql":
 		return openPostgres(ctx, name, options)
-	case "mysql":
+	case scheme == "mysql":
 		return openMySQL(ctx, name, options)
 	}
-	return openSQLite(ctx, name, options)
+	return nil, errors.New("the database's URL begins with postgres:// or mysql://")
 }
 
 // Close closes the database.
@@ -121,7 +123,8 @@ func openMySQL(ctx context.Context, name string, options []sqlledger.Option) (*S
 func mysqlConfig(name string) (*mysql.Config, error) {
 	u, err := url.Parse(name)
 	if err != nil {
-		return nil, fmt.Errorf("the database's URL cannot be read: %w", err)
+		// The cause would quote it, password and all.
+		return nil, errors.New("the database's URL cannot be read: it is mysql://user:password@host/name, and what is special in a password is percent-encoded")
 	}
 	config := mysql.NewConfig()
 	config.User = u.User.Username()

@@ -14,6 +14,7 @@ import (
 	"os"
 	"text/tabwriter"
 
+	"github.com/idemgen/idemgen/internal/visible"
 	"github.com/idemgen/idemgen/runtime"
 )
 
@@ -36,7 +37,9 @@ const usage = `usage:
 // Main runs one command and returns the exit status: 0 done, 1 not done (no
 // such key, a fence that does not hold), 2 wrong usage or a ledger that failed.
 // Answers go to stdout, errors to stderr.
+// Control characters of what is shown, which may be a client's, are escaped.
 func Main(ctx context.Context, o *runtime.Operator, args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	commands := map[string]func(context.Context, *runtime.Operator, []string, io.Writer) error{
 		"show": show, "release": release, "complete": complete, "count": count, "erase": erase, "sweep": sweep,
 	}

@@ -129,3 +129,32 @@ func TestWrongUsage(t *testing.T) {
 		}
 	}
 }
+
+// What clients and servers have stored does not steer the operator's terminal.
+func TestWhatIsShownIsVisible(t *testing.T) {
+	c := newConsole(t)
+	id := runtime.ID{Principal: "alice", Key: "evil"}
+	claim := runtime.Claim{ID: id, Terms: runtime.Terms{Lease: time.Minute, Retain: time.Hour}, Operation: "POST /\x1b[2J", Policy: "1 \x1b]0;a\a", Owner: runtime.Owner{4}}
+	claimed, won, err := c.ledger.Insert(t.Context(), claim)
+	if !won || err != nil {
+		t.Fatal(won, err)
+	}
+	answer := runtime.Answer{Status: 200, Header: runtime.Header{{Name: "X-Note", Value: "\x1b[1A"}}, Body: []byte("line\n\x1b[2Jtwo\u202e \xff\r \u009b")}
+	if ok, err := c.op.Complete(t.Context(), runtime.Fence{ID: id, Generation: claimed.Generation, Owner: claim.Owner}, answer, runtime.Terms{}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	out, _ := c.run(0, "show", "-answer", "alice", "evil")
+	for _, part := range []string{`POST /\u001b[2J`, `1 \u001b]0;a\u0007`, `X-Note: \u001b[1A`, "line\n" + `\u001b[2Jtwo\u202e \xff\u000d \u009b`} {
+		if !strings.Contains(out, part) {
+			t.Errorf("%q is missing in %q", part, out)
+		}
+	}
+	counts, _ := c.run(0, "count")
+	_, usage := c.run(2, "show", "-\x1b[2J", "alice", "k")
+	_, file := c.run(2, append(append([]string{"complete", "-scope", "s"}, strings.Fields(c.fence()[0])...), "-status", "201", "-body", "\x1b[2J", "alice", "k")...)
+	for _, text := range []string{out, counts, usage, file} {
+		if strings.ContainsAny(text, "\x1b\r\a") || strings.Contains(text, "\xff") || strings.ContainsAny(text, "\u202e\u009b") {
+			t.Errorf("it steers the terminal: %q", text)
+		}
+	}
+}

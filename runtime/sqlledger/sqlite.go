@@ -42,7 +42,8 @@ func OpenSQLite(driverName, dsn string, opts ...SQLiteOption) (*SQLite, error) {
 		}
 	}
 	if dsn == "" || strings.Contains(dsn, ":memory:") || strings.Contains(dsn, "mode=memory") {
-		return nil, fmt.Errorf("idemgen: OpenSQLite: %q is not a file: a ledger in memory would be another one for each connection", dsn)
+		file, _, _ := strings.Cut(dsn, "?") // a password may follow
+		return nil, fmt.Errorf("idemgen: OpenSQLite: %q is not a file: a ledger in memory would be another one for each connection", file)
 	}
 	connector, err := connectorOf(driverName, dsn)
 	if err != nil {
