@@ -52,16 +52,29 @@ func (g *Guard) digestFor(stored string, id ID, call *Call) ([32]byte, error) {
 	if stored == g.rule {
 		return g.digest(id, call), nil
 	}
+	x := call.exchange
+	if x != nil && stored == x.otherRule && stored != "" {
+		return x.other, nil
+	}
 	rule, key, err := g.engine.settings.ruleOf(stored)
 	if err != nil {
 		return [32]byte{}, err
+	}
+	if x != nil && x.forgotten {
+		return [32]byte{}, errForgotten
 	}
 	digest := call.fingerprint(rule)
 	if key != nil {
 		digest = key.of(id, digest)
 	}
+	if x != nil {
+		x.other, x.otherRule = digest, stored
+	}
 	return digest, nil
 }
+
+// errForgotten says that a row under another rule came while a request waited.
+var errForgotten = errors.New("idemgen: the row's rule is not the one under which the request began to wait")
 
 // Answer is what a piece of work ends with and what a replay repeats.
 type Answer struct {

@@ -99,6 +99,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	policy := &e.guard.policy
 	x := &exchange{endpoint: e}
+	x.request = &x.own
 	body, unread := readBody(w, r, policy.RequestMax)
 	if isMistake(unread) {
 		x.refuse(w, r, "", unread)
@@ -126,12 +127,10 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 		x.refuse(w, r, principal, unread)
 		return
 	}
-	x.request = newRequest(r, policy.Fingerprint, body)
-	// What prepares and works may change what it was given.
-	x.parts = FingerprintParts{Method: r.Method, URI: x.request.URI, Host: r.Host, Header: r.Header, Body: body}
+	x.take(r, body)
 	var p prepared
 	if err = x.unclear(r); err == nil {
-		p, err = e.prepare(&x.request)
+		p, err = e.prepare(x.request)
 	}
 	if err == nil && key != "" {
 		err = x.unordered(r)

@@ -12,10 +12,16 @@ import (
 // handler may hold on to its request, and a server to the header that it sent.
 type exchange struct {
 	endpoint *endpoint // nil where the call did not come by HTTP
-	request  Request
+	request  *Request
+	own      Request // request's memory, unless its body is to be let go of
+	incoming *http.Request
 	parts    FingerprintParts
 	digest   [32]byte // of the parts under the guard's rule
 	digested bool     // digest was taken
+	// other is the digest under the rule of a row that was met.
+	other     [32]byte
+	otherRule string
+	forgotten bool // the body is not in parts any more
 	// otherCase says that the method is not in upper case.
 	otherCase bool
 	work      Work
@@ -24,6 +30,31 @@ type exchange struct {
 	header    [4]HeaderField // of the answer, where it has no more
 	taken     bool           // header is in use
 	lines     [5]string      // its values as net/http takes them
+}
+
+// take keeps a request that was read.
+func (x *exchange) take(r *http.Request, body []byte) {
+	policy := &x.endpoint.guard.policy
+	if policy.Wait > 0 {
+		x.request = new(Request)
+	}
+	*x.request, x.incoming = newRequest(r, policy.Fingerprint, body), r
+	// What prepares and works may change what it was given.
+	x.parts = FingerprintParts{Method: r.Method, URI: x.request.URI, Host: r.Host, Header: r.Header, Body: body}
+}
+
+// forget lets go of the body, of which the digest is all that a duplicate needs
+// while it waits: many may wait, for long. Work that needs the body itself, as
+// that of raw and standard handlers, holds on to the request that it was given.
+func (x *exchange) forget() {
+	if x.endpoint == nil || !x.digested || len(x.parts.Body) == 0 {
+		return
+	}
+	light := *x.request
+	light.Body = nil
+	x.request, x.parts.Body, x.forgotten = &light, nil, true
+	rewind(x.incoming, nil, nil)
+	x.incoming.Form, x.incoming.PostForm = nil, nil
 }
 
 // takeHeader is memory for an answer's header, once.

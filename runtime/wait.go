@@ -114,6 +114,7 @@ func (g *Guard) await(ctx context.Context, id ID, call Call, refusal error, clai
 		return nil, Result{}, refusal
 	}
 	defer leave()
+	call.exchange.forget()
 	limit := time.NewTimer(g.policy.Wait)
 	defer limit.Stop()
 	for {

@@ -168,8 +168,8 @@ var callMutations = []mutation{
 	{
 		what: "fingerprints are kept without their secret",
 		file: "runtime/call.go",
-		old:  "\t\tdigest = key.of(id, digest)\n\t}\n\tif x != nil {",
-		new:  "\t}\n\tif x != nil {",
+		old:  "if key := g.engine.settings.newRowsKey(); key != nil {",
+		new:  "if key := g.engine.settings.newRowsKey(); key != nil && x == nil {",
 		test: runtimeTest("TestFingerprintIsKeyed"),
 	},
 	{

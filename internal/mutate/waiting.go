@@ -82,6 +82,27 @@ var waitMutations = []mutation{
 		test: runtimeTest("TestWaitersPauseWhenTheClaimIsLost"),
 	},
 	{
+		what: "duplicates that wait keep their bodies",
+		file: "runtime/wait.go",
+		old:  "\tcall.exchange.forget()\n",
+		new:  "",
+		test: runtimeTest("TestWaitersLetGoOfTheirBodies"),
+	},
+	{
+		what: "a digest under the rule of a row is not kept",
+		file: "runtime/call.go",
+		old:  "\t\tx.other, x.otherRule = digest, stored\n",
+		new:  "",
+		test: runtimeTest("TestDigestsStandForBodies"),
+	},
+	{
+		what: "a body that is gone is compared as an empty one",
+		file: "runtime/call.go",
+		old:  "if x != nil && x.forgotten {",
+		new:  "if x != nil && x.forgotten && x.otherCase {",
+		test: runtimeTest("TestDigestsStandForBodies"),
+	},
+	{
 		what: "everybody who waits asks the ledger",
 		file: "runtime/wait.go",
 		old:  "\t\tkey.lead <- struct{}{}\n\t\tw.keys[id] = key\n",
