@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/idemgen/idemgen/internal/spec"
 	"github.com/idemgen/idemgen/runtime"
@@ -34,7 +35,7 @@ func decisions(e *spec.Endpoint) []Decision {
 	rows = append(rows,
 		Decision{"the key is malformed", http.StatusBadRequest, runtime.CodeKeyInvalid, "not run"},
 		Decision{"the body is over " + size(p.RequestMax), http.StatusRequestEntityTooLarge, runtime.CodeBodyTooLarge, "not run"},
-		Decision{"the key is new", success(e), "", "runs; the answer is kept for " + duration(p.Retain)},
+		Decision{"the key is new", success(e), "", "runs; the answer is kept for " + duration(p.Retain) + says(e)},
 		Decision{"the key is another request's", p.Mismatch, runtime.CodeKeyReused, "not run, not replayed"},
 		Decision{Request: "a retry, completed", Then: "the stored answer, with " + p.ReplayMarker + ": true"},
 		Decision{pending(p), http.StatusConflict, runtime.CodeKeyInProgress, running(p)},
@@ -59,6 +60,18 @@ func success(e *spec.Endpoint) int {
 		return 0
 	}
 	return e.Status
+}
+
+// says names the statuses of which the result says one.
+func says(e *spec.Endpoint) string {
+	var all []string
+	for _, status := range e.Statuses {
+		all = append(all, strconv.Itoa(status))
+	}
+	if len(all) < 2 {
+		return ""
+	}
+	return "; or says " + strings.Join(all[1:], ", ")
 }
 
 // pending is a retry that meets a claim without an answer.

@@ -19,7 +19,7 @@ func (p *pkg) headers(h handler, r *reached, f *function) {
 		switch {
 		case p.keyHeaders[lower] || slices.Contains(h.Headers, lower):
 			// The key header has a category of its own.
-		case lower == "authorization" || lower == "cookie":
+		case isCredential(lower):
 			p.report(at, CategoryHeader, "%s reads request header %q, which its fingerprint does not see: take the caller from runtime.Principal(ctx), or two callers' requests may be told from each other too late", h.through(f), canonical(name))
 		case !mayJoin(lower):
 		default:
@@ -97,6 +97,14 @@ func (r *reached) headerReads(body ast.Node, visit func(at ast.Node, name string
 var readers = map[string]string{
 	"Cookie": "Cookie", "Cookies": "Cookie", "CookiesNamed": "Cookie",
 	"BasicAuth": "Authorization", "Referer": "Referer", "UserAgent": "User-Agent",
+}
+
+// isCredential reports whether a header may not join a fingerprint because it
+// names the caller.
+func isCredential(lower string) bool {
+	policy := runtime.DefaultPolicy("POST /")
+	policy.Fingerprint.Headers = []string{lower}
+	return slices.ContainsFunc(policy.Problems(), func(p runtime.PolicyProblem) bool { return strings.Contains(p.Message, "credential") })
 }
 
 // mayJoin reports whether a header may join a fingerprint at all. The rule is

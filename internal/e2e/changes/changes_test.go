@@ -36,6 +36,8 @@ const (
 	badKey   = "400 key"         // likewise
 	jsonForm = "422 reused as JSON"
 
+	cut = "replayed without a header" // one that is on the list no more
+
 	runsTooLarge = "runs, and its answer is too large"
 )
 
@@ -71,7 +73,7 @@ func TestChanges(t *testing.T) {
 		{"response limit", func(p *runtime.Policy) { p.ResponseMax = runtime.MinResponse }, func(o *outcomes) {
 			o.late, o.expired = runsTooLarge, runsTooLarge // what runs under the new policy answers under it
 		}},
-		{"replayed headers", func(p *runtime.Policy) { p.Replay = nil }, nil},
+		{"replayed headers", func(p *runtime.Policy) { p.Replay = nil }, func(o *outcomes) { o.answered = cut }},
 		{"failure policy", func(p *runtime.Policy) { p.Failure = runtime.FailureHold }, nil},
 		{"wider allowlist", func(p *runtime.Policy) { p.Fingerprint.Headers = []string{"content-type", "x-api-version"} }, nil},
 		{"narrower allowlist", func(p *runtime.Policy) { p.Fingerprint.Headers = nil }, nil},
@@ -87,7 +89,14 @@ func TestChanges(t *testing.T) {
 			*o = outcomes{badKey, badKey, badKey, badKey, badKey}
 		}},
 
-		// What generation takes with -accept only: the row is not found.
+		// What generation takes with -accept only: the row is not found, or the
+		// key is not taken although its request ran.
+		{"key header", func(p *runtime.Policy) { p.KeyHeader, p.KeyOptional = "X-Key", true }, func(o *outcomes) {
+			*o = outcomes{runs, runs, runs, runs, runs}
+		}},
+		{"key syntax", func(p *runtime.Policy) { p.KeySyntax = runtime.KeySF }, func(o *outcomes) {
+			*o = outcomes{badKey, badKey, badKey, badKey, badKey}
+		}},
 		{"scope", func(p *runtime.Policy) { p.Scope = runtime.ScopeOperation }, func(o *outcomes) {
 			*o = outcomes{runs, runs, runs, runs, runs}
 		}},
@@ -256,6 +265,8 @@ func (d *deploy) outcome(body string) string {
 		return runsTooLarge
 	case w.Code == 201 && w.Header().Get("Idempotency-Replayed") == "true" && w.Header().Get("Location") == "/v1/orders/7":
 		return replayed
+	case w.Code == 201 && w.Header().Get("Idempotency-Replayed") == "true" && w.Header().Get("Location") == "":
+		return cut
 	case w.Code == 409 && has("idempotency_key_in_progress") && retryAfter >= 1 && retryAfter <= 20:
 		return waits // at most for what is left of the old lease
 	case w.Code == 422 && has("idempotency_key_reused") && w.Header().Get("Content-Type") == "application/problem+json":
