@@ -3,7 +3,6 @@ package sqlledger
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"time"
 
@@ -171,12 +170,9 @@ func (t *tx) onSavepoint(ctx context.Context, statement string) error {
 	return err
 }
 
-// end gives the connection back. After an error its state is unknown, and it
-// is closed instead: a transaction left open on it would swallow the next one.
+// end gives the connection back: a transaction left open on it would swallow the
+// next one.
 func (t *tx) end(err error) {
-	if err != nil {
-		t.conn.Raw(func(any) error { return driver.ErrBadConn })
-	}
-	t.conn.Close()
+	giveBack(t.conn, err)
 	t.release()
 }
