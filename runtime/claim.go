@@ -88,7 +88,8 @@ func (a *attempt) start() {
 // that certainly does not stand needs nothing.
 func (a *attempt) wrote(generation int64, fresh bool, claimed Claimed, won bool, err error) (bool, error) {
 	a.held.Claimed, a.held.fence.Generation, a.held.fresh = claimed, claimed.Generation, fresh
-	if err != nil && !errors.Is(err, ErrNotSent) && !errors.Is(err, ErrRefused) {
+	// Nor does one whose row's lock did not come.
+	if err != nil && !errors.Is(err, ErrNotSent) && !errors.Is(err, ErrRefused) && !errors.Is(err, ErrRowLocked) {
 		a.guard.abandon(Fence{ID: a.claim.ID, Owner: a.claim.Owner, Generation: generation}, fresh)
 	}
 	return won, err
@@ -105,10 +106,7 @@ func (a *attempt) won(ctx context.Context, err error) (*held, Result, error) {
 // take answers from the row that holds the key, or claims it.
 func (a *attempt) take(ctx context.Context, call Call, row *Row) (*held, Result, error) {
 	if row.Owner == a.claim.Owner && !row.Completed {
-		// Our own insert, whose answer was lost.
-		a.held.Claimed = Claimed{Generation: row.Generation, ClaimedAt: row.ClaimedAt, LeaseUntil: row.LeaseUntil, Now: row.Now}
-		a.held.fence.Generation = row.Generation
-		return a.won(ctx, nil)
+		return a.recognise(ctx, row)
 	}
 	v, result, err := a.guard.decide(ctx, a.claim.ID, call, row)
 	if v == answered {
@@ -122,14 +120,30 @@ func (a *attempt) take(ctx context.Context, call Call, row *Row) (*held, Result,
 	if v == stale {
 		write = a.guard.engine.ledger.TakeOver
 	}
+	end, ok := a.guard.engine.retakes.begin(a.claim.ID)
+	if !ok {
+		return nil, Result{}, inProgress(time.Second)
+	}
 	a.start()
 	claimed, won, err := write(ctx, seen, a.claim)
+	end()
 	won, err = a.wrote(row.Generation+1, v == reusable, claimed, won, err)
 	if !won && err == nil && v == reusable && a.statements < maxClaimStatements {
 		// Swept since it was read, as like as not.
 		won, err = a.insert(ctx)
 	}
 	if won || err != nil {
+		return a.won(ctx, err)
+	}
+	return nil, Result{}, retryKey(nil)
+}
+
+// recognise takes up our own insert, whose answer was lost. That its row is seen
+// does not say that it is durable; a write that comes after it does.
+func (a *attempt) recognise(ctx context.Context, row *Row) (*held, Result, error) {
+	own := Fence{ID: a.claim.ID, Owner: a.claim.Owner, Generation: row.Generation}
+	claimed, held, err := a.guard.engine.ledger.Renew(ctx, own, a.guard.terms)
+	if held, err = a.wrote(row.Generation, true, claimed, held, err); held || err != nil {
 		return a.won(ctx, err)
 	}
 	return nil, Result{}, retryKey(nil)

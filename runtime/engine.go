@@ -23,6 +23,7 @@ type Engine struct {
 	renewer    renewer
 	waiters    waiters
 	gates      gates
+	retakes    retakes
 	overdue    overdue
 }
 
