@@ -73,6 +73,15 @@ func (e *Engine) Guard(p Policy) (*Guard, error) {
 	}, nil
 }
 
+// confirm reports whether a claim has completed its row, and does so durably.
+func (e *Engine) confirm(ctx context.Context, f Fence) (bool, error) {
+	if c, ok := e.ledger.(Confirmer); ok {
+		return c.Confirm(ctx, f)
+	}
+	row, found, err := e.ledger.Read(ctx, f.ID)
+	return err == nil && found && row.Completed && row.Generation == f.Generation && row.Owner == f.Owner, err
+}
+
 // Close waits until the completions, releases and sweeps that run in the
 // background are done. When ctx ends first, they are abandoned and an error says
 // how many: their claims stay pending until their leases end. Claims of requests

@@ -29,7 +29,8 @@ type Ledger interface {
 	Insert(ctx context.Context, c Claim) (Claimed, bool, error)
 
 	// Read returns the row of a key, and false when there is none. A Read
-	// waits for no writer.
+	// waits for no writer. The answer of a completed row is as durable as an
+	// acknowledged write: where a row can be seen before that, Read makes sure.
 	Read(ctx context.Context, id ID) (Row, bool, error)
 
 	// TakeOver gives a pending, unexpired row whose lease is over, and whose
@@ -62,6 +63,13 @@ type Ledger interface {
 	// rows before their gone_at are dropped, expired rows past it deleted. It
 	// waits for no lock and returns how many rows it changed.
 	Sweep(ctx context.Context, limit int) (int, error)
+}
+
+// A Confirmer is a ledger on which a row can be seen before its commit is durable.
+type Confirmer interface {
+	// Confirm reports whether the claim has completed its row, by a write that is
+	// acknowledged after what it saw.
+	Confirm(ctx context.Context, f Fence) (bool, error)
 }
 
 // A TxLedger can run work in a transaction of its database. T is what the work

@@ -223,10 +223,9 @@ func (t *transactedOnce) ended(ctx context.Context, h *held, call Call, out *out
 // the transaction if it lives, and then finds its row or takes its place.
 func (t *transactedOnce) decide(ctx context.Context, h *held, call Call, out *outcome, cause error) (Result, error) {
 	won, err := t.claimOutside(ctx, h)
-	var row Row
-	found := false
+	completed := false
 	if err == nil && !won {
-		row, found, err = t.engine.ledger.Read(ctx, h.fence.ID)
+		completed, err = t.engine.confirm(ctx, h.fence)
 	}
 	switch {
 	case err != nil:
@@ -240,7 +239,7 @@ func (t *transactedOnce) decide(ctx context.Context, h *held, call Call, out *ou
 		failure.Message = "The request took no effect, because it could not be committed. Retry with the same key."
 		t.observe(ctx, h.fence.ID, Event{Kind: EventReleased, Generation: h.Generation, Status: failure.Status, Duration: out.took, Err: cause})
 		return t.refused(ctx, h.fence.ID, failure)
-	case found && row.Completed && row.Owner == h.fence.Owner:
+	case completed:
 		return t.stands(ctx, h, out), nil
 	}
 	return t.fencedOut(ctx, h, call, claimFailed)

@@ -275,7 +275,9 @@ func (t *transacted) closes(ctx context.Context, h *held, out *outcome, cause er
 
 // decide settles a COMMIT that failed. Only a fenced write that needs the
 // row's lock can tell whether it stands: either the row is still this claim's,
-// and the write takes the claim back, or it is completed.
+// and the write takes the claim back, or it is completed. That it is seen to be
+// does not say that it is durable, so that a further write confirms it: a COMMIT
+// whose wait for a standby was cancelled stands on the primary alone.
 func (t *transacted) decide(ctx context.Context, h *held, call Call, out *outcome, cause error) (Result, error) {
 	limited, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
@@ -286,16 +288,15 @@ func (t *transacted) decide(ctx context.Context, h *held, call Call, out *outcom
 		t.observe(ctx, h.fence.ID, Event{Kind: EventReleased, Generation: h.Generation, Status: failure.Status, Duration: out.took, Err: cause})
 		return t.refused(ctx, h.fence.ID, failure)
 	}
-	var row Row
-	found := false
+	completed := false
 	if err == nil {
-		row, found, err = t.engine.ledger.Read(limited, h.fence.ID)
+		completed, err = t.engine.confirm(limited, h.fence)
 	}
 	if err != nil {
 		t.observe(ctx, h.fence.ID, Event{Kind: EventUndecided, Generation: h.Generation, Err: cause})
 		return t.refused(ctx, h.fence.ID, outcomeUnknown(errors.Join(cause, err)))
 	}
-	if found && row.Completed && row.Owner == h.fence.Owner {
+	if completed {
 		t.observe(ctx, h.fence.ID, Event{Kind: EventCompleted, Generation: h.Generation, Status: out.answer.Status, Duration: out.took})
 		return Result{Answer: out.answer}, nil
 	}

@@ -22,16 +22,16 @@ var coreMutations = []mutation{
 	},
 	{
 		what: "a completion is recognised without its generation",
-		file: "runtime/internal/sqlcore/core.go",
-		old:  "row.Completed && row.Generation == c.Generation && row.Owner == c.Owner",
-		new:  "row.Completed && row.Owner == c.Owner",
+		file: "runtime/internal/sqlcore/confirm.go",
+		old:  "!row.Completed || row.Generation != f.Generation || row.Owner != f.Owner",
+		new:  "!row.Completed || row.Owner != f.Owner",
 		test: coreTest("TestOwnCompletionIsRecognised"),
 	},
 	{
 		what: "the completion of another is taken for our own",
-		file: "runtime/internal/sqlcore/core.go",
-		old:  "row.Completed && row.Generation == c.Generation && row.Owner == c.Owner",
-		new:  "row.Completed && row.Generation == c.Generation",
+		file: "runtime/internal/sqlcore/confirm.go",
+		old:  "!row.Completed || row.Generation != f.Generation || row.Owner != f.Owner",
+		new:  "!row.Completed || row.Generation != f.Generation",
 		test: coreTest("TestOwnCompletionIsRecognised"),
 	},
 	{
@@ -149,8 +149,8 @@ var coreMutations = []mutation{
 	{
 		what: "a batch that could not be committed counts as committed",
 		file: "runtime/sqlledger/share.go",
-		old:  "\treturn tx.Commit()\n",
-		new:  "\ttx.Commit()\n\treturn nil\n",
+		old:  "\tgiveBack(conn, err)\n\treturn err\n}\n\nfunc runBatch",
+		new:  "\tgiveBack(conn, err)\n\treturn nil\n}\n\nfunc runBatch",
 		test: coreTest("TestSharedCommitThatFails"),
 	},
 }

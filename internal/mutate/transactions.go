@@ -81,8 +81,8 @@ var txMutations = []mutation{
 	{
 		what: "a COMMIT without an answer counts as failed",
 		file: "runtime/tx.go",
-		old:  "if found && row.Completed && row.Owner == h.fence.Owner {",
-		new:  "if found && !row.Completed && row.Owner == h.fence.Owner {",
+		old:  "\tif completed {\n\t\tt.observe",
+		new:  "\tif !completed {\n\t\tt.observe",
 		test: runtimeTest("TestTxCommitWithUnknownOutcome"),
 	},
 	{
@@ -101,9 +101,9 @@ var txMutations = []mutation{
 	},
 	{
 		what: "the completion of another owner is taken for our own",
-		file: "runtime/tx.go",
-		old:  "if found && row.Completed && row.Owner == h.fence.Owner {",
-		new:  "if found && row.Completed {",
+		file: "runtime/engine.go",
+		old:  "found && row.Completed && row.Generation == f.Generation && row.Owner == f.Owner, err",
+		new:  "found && row.Completed, err",
 		test: runtimeTest("TestTxCommitLostToAnother"),
 	},
 	{
@@ -189,15 +189,15 @@ var onceMutations = []mutation{
 	{
 		what: "a COMMIT of claim and effect without an answer runs again",
 		file: "runtime/once.go",
-		old:  "case found && row.Completed && row.Owner == h.fence.Owner:",
-		new:  "case found && !row.Completed && row.Owner == h.fence.Owner:",
+		old:  "\tcase completed:",
+		new:  "\tcase !completed:",
 		test: runtimeTest("TestOnceCommitWithUnknownOutcome"),
 	},
 	{
 		what: "the row of another is taken for our own",
 		file: "runtime/once.go",
-		old:  "case found && row.Completed && row.Owner == h.fence.Owner:",
-		new:  "case found && (row.Completed || row.Owner != h.fence.Owner):",
+		old:  "\tcase completed:",
+		new:  "\tcase completed || !won:",
 		test: runtimeTest("TestOnceCommitWithUnknownOutcome"),
 	},
 	{

@@ -22,6 +22,9 @@ type checker struct {
 	violations   []Violation
 	history      []Event
 	at           int // the event that is looked at
+
+	saved map[runtime.ID]account // the standby's, while it is cut off
+	cutAt int                    // index in the history of that
 }
 
 // account is a row.
@@ -49,8 +52,10 @@ type claim struct {
 	lease    time.Duration
 	jumps    int // of the ledger's clock, then
 	ran      bool
+	wonAt    int    // index in the history
 	opened   *Event // in a transaction; nil: the claim stood at once
 	stood    bool   // that transaction has committed
+	stoodAt  int    // index in the history
 }
 
 // requestAccount is a request and its run.
@@ -69,6 +74,7 @@ type requestAccount struct {
 	completeFailed bool
 	insertFailed   bool // and may have been executed all the same, later
 	effect         bool
+	effectAt       int // index in the history
 	effectStep     int
 	runs           int
 	exited         bool // a run ended the request's goroutine
@@ -79,13 +85,17 @@ type requestAccount struct {
 	endedAt        int  // index in the history
 	hidden         bool // the end by hand
 	died           bool
+	releasedAt     int // index in the history
+	revived        bool
 }
 
 // completion is an answer that stood.
 type completion struct {
 	request *requestAccount
 	id      runtime.ID
-	body    int // of the request
+	body    int  // of the request
+	at      int  // index in the history
+	lost    bool // in a failover
 	step    int
 	answer  runtime.StoredAnswer
 	until   int // index in the history of its end; -1: it stands
@@ -149,6 +159,10 @@ func (c *checker) event(e *Event) {
 	case Answered, Cut:
 		r.reply, r.repliedAt = e, c.at
 		c.answered(e, r)
+	case CutOff:
+		c.cutOff()
+	case FailedOver:
+		c.failedOver()
 	case Died:
 		r.died = true
 	case AtRest:
@@ -188,7 +202,7 @@ func (c *checker) claimed(e *Event, r *requestAccount) {
 	if r.id != e.Fence.ID {
 		c.broken(OwnPrincipal, "request %d of %v claimed a row of %v", r.n, r.id, e.Fence.ID)
 	}
-	n := &claim{request: r, fence: e.Fence, fencing: e.Fencing, body: r.body}
+	n := &claim{request: r, fence: e.Fence, fencing: e.Fencing, body: r.body, wonAt: c.at}
 	leased := e
 	if e.Text == atCommit {
 		n = c.committed(e, r)
@@ -260,6 +274,7 @@ func (c *checker) owned(e *Event, r *requestAccount) {
 	case Released:
 		c.letGo(e, r)
 		c.released(r)
+		r.releasedAt = c.at
 		c.forget(a)
 		a.exists = false
 	case Completed:
@@ -268,7 +283,7 @@ func (c *checker) owned(e *Event, r *requestAccount) {
 		a.pending = false
 		a.expires = e.Clock + e.Terms.Retain.Milliseconds()
 		a.gone = a.expires + e.Terms.Gone.Milliseconds()
-		a.completion = &completion{request: r, id: e.Fence.ID, body: r.body, step: e.Step, answer: e.Answer, until: -1}
+		a.completion = &completion{request: r, id: e.Fence.ID, body: r.body, at: c.at, step: e.Step, answer: e.Answer, until: -1}
 		c.completions = append(c.completions, a.completion)
 	}
 }

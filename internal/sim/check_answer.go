@@ -76,7 +76,7 @@ func (c *checker) replayed(e *Event, r *requestAccount) {
 	broken := ReplayEqual
 	for _, done := range c.completions {
 		switch {
-		case !equal(done.answer, e.Answer):
+		case done.lost, !equal(done.answer, e.Answer):
 		case done.id != r.id:
 			broken = OwnPrincipal
 		case done.body != r.body:
@@ -151,7 +151,7 @@ func (c *checker) settled(r *requestAccount) {
 func (c *checker) atRest(r *requestAccount) {
 	a, own := c.row(r.id), r.refusal()
 	switch {
-	case r.died, r.hidden, r.run == nil, c.becomes(r.outcome) == runtime.FailureHold:
+	case r.died, r.hidden, r.revived, r.run == nil, c.becomes(r.outcome) == runtime.FailureHold:
 	case own != nil && own.Code == runtime.CodeOutcomeUnknown:
 	case a.exists && a.pending && a.owner.request == r && (a.owner == r.run || r.endedByHand || !r.insertFailed):
 		c.broken(Durable, "the claim of request %d is still pending when all is at rest", r.n)
@@ -169,7 +169,7 @@ func (r *requestAccount) refusal() (own *runtime.Error) {
 // completionOf finds the answer that a request has stored.
 func (c *checker) completionOf(r *requestAccount) *completion {
 	for _, done := range c.completions {
-		if done.request == r {
+		if done.request == r && !done.lost {
 			return done
 		}
 	}

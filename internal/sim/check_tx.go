@@ -21,7 +21,7 @@ func (c *checker) opened(e *Event, r *requestAccount) {
 func (c *checker) committed(e *Event, r *requestAccount) *claim {
 	for _, n := range r.claims {
 		if n.opened != nil && !n.stood && n.fence == e.Fence && n.fencing == e.Fencing {
-			n.stood = true
+			n.stood, n.stoodAt = true, c.at
 			return n
 		}
 	}
@@ -58,7 +58,7 @@ func (c *checker) effect(e *Event, r *requestAccount) {
 		c.broken(Together, "the effect of request %d stands, whose run ended as %s", r.n, r.outcome)
 	}
 	a.loose = a.loose || e.ByHand
-	r.effect, r.effectStep = true, e.Step
+	r.effect, r.effectAt, r.effectStep = true, c.at, e.Step
 }
 
 // closed checks what became of a request whose handler ended its transaction:

@@ -13,6 +13,7 @@ const maxDrain = 5000
 // the engines still have to do. Then each key is asked for once more, in a new
 // process. What does not end is noted.
 func (w *world) drain() {
+	w.reconnect()
 	w.answerAll()
 	w.closeAll(w.processes)
 	w.until(func() bool { return len(w.pending) == 0 })

@@ -66,6 +66,9 @@ const (
 	Killed      Kind = "process killed"
 	Died        Kind = "process died" // with this request in it, or what the request left to do
 	Jumped      Kind = "clock jumped"
+	CutOff      Kind = "standby cut off"
+	CaughtUp    Kind = "standby caught up"
+	FailedOver  Kind = "failed over to the standby"
 	AtRest      Kind = "all is at rest" // but for the last look at each key
 	Unanswered  Kind = "request never answered"
 	Unsettled   Kind = "engine never settled"

@@ -14,6 +14,8 @@ type scheduler struct {
 	*world
 	steps     int           // of this world
 	downUntil time.Duration // the ledger cannot be reached
+	standby   bool          // there is one, which may be cut off and take over
+	cutUntil  time.Duration // it is cut off
 }
 
 // ids are the keys of a world: two of one principal, one of another that is
@@ -49,6 +51,7 @@ func newScheduler(seed uint64, variant Variant) *scheduler {
 	s.world = newWorld(variant, p, mode, mixed, 2+s.IntN(2))
 	s.conflicts = mode.transactions() && s.chance(50)
 	s.unruly = mode.transactions() && s.chance(40)
+	s.standby = !s.unruly && s.chance(40)
 	return s
 }
 
@@ -79,6 +82,13 @@ func (s *scheduler) fresh(st *statement) {
 // one is one step.
 func (s *scheduler) one() {
 	s.settle(s.fresh)
+	if s.table.standby != nil && s.cutUntil <= s.now() {
+		if s.chance(50) {
+			s.failOver(s.again)
+		} else {
+			s.reconnect()
+		}
+	}
 	var ready []*statement
 	for _, st := range s.pending {
 		if s.mayMove(st) {
@@ -100,10 +110,17 @@ func (s *scheduler) one() {
 	}
 }
 
+// again says whether a statement whose answer a failover has cut off is sent again
+// by the ledger's client, and not reported as failed.
+func (s *scheduler) again(*statement) bool { return s.chance(50) }
+
 // lockLimit is how long a statement waits for a row's lock.
 const lockLimit = time.Second
 
 func (s *scheduler) mayMove(st *statement) bool {
+	if s.behind(st) && !st.unheard {
+		return false
+	}
 	if st.notBefore > s.now() || st.process != nil && st.process.notBefore > s.now() {
 		return false
 	}
@@ -133,6 +150,9 @@ func (s *scheduler) move(st *statement) {
 			st.tx.doomed = true
 		}
 		s.execute(st)
+		if s.behind(st) {
+			return
+		}
 		if s.chance(70) {
 			s.deliver(st)
 		} else if s.chance(40) {
@@ -182,6 +202,11 @@ func (s *scheduler) fault(st *statement) {
 // disturb does something to the world.
 func (s *scheduler) disturb() {
 	p := s.processes[s.IntN(len(s.processes))]
+	if s.standby && s.table.standby == nil && s.chance(40) {
+		s.cutOff()
+		s.cutUntil = s.upTo(8 * time.Second)
+		return
+	}
 	switch s.IntN(6) {
 	case 0:
 		s.jump(time.Duration(s.Int64N(int64(10 * time.Second))))

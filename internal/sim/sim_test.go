@@ -42,6 +42,7 @@ func TestRun(t *testing.T) {
 	for _, kind := range []string{
 		"inserted", "taken over", "reused", "renewed", "completed", "released", "lease ended", "answer dropped", "deleted",
 		"effect stands", "replayed", "connection cut", "process killed", "clock jumped",
+		"standby cut off", "standby caught up", "failed over to the standby",
 		"statement failed: commit", "statement failed: complete", "statement failed: insert", "statement failed: takeover",
 		"statement failed: reuse", "statement failed: begin", "statement failed: rollback", "statement repeated: complete",
 		"claimed in a transaction", "inserted: at the commit", "run again", "effect by hand", "closed as unknown", "end by hand hidden",

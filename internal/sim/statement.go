@@ -27,6 +27,7 @@ type statement struct {
 	arrived   time.Duration
 	notBefore time.Duration // when the scheduler may move it next
 	executed  bool
+	waits     bool // for a standby, before it is answered
 	unheard   bool // nobody waits for it any more; it may be executed all the same
 	err       error
 	done      chan struct{}
@@ -105,9 +106,10 @@ func (s *statement) disconnect() {
 // execute runs a statement against the table.
 func (w *world) execute(s *statement) {
 	w.act(s.request.number())
+	w.table.waits = false
 	s.err = s.run()
 	w.act(0)
-	s.executed = true
+	s.executed, s.waits = true, w.table.waits && s.err == nil
 	if s.opened != nil && s.unheard {
 		s.opened.lose()
 	}
@@ -140,6 +142,10 @@ func (w *world) fail(s *statement, err error) {
 	s.err = err
 	w.deliver(s)
 }
+
+// behind says whether a statement that was executed cannot be answered yet, because
+// the standby does not have what it came to.
+func (w *world) behind(s *statement) bool { return s.executed && s.waits && w.table.standby != nil }
 
 // blocked says whether another transaction holds the row or the key that s
 // needs.

@@ -19,6 +19,8 @@ type table struct {
 	note    func(Event)
 	rows    map[runtime.ID]*row
 	unseen  map[runtime.ID]*transaction // that claim a key and have not ended
+	standby map[runtime.ID]*row         // what a standby has that is cut off; nil: all of it
+	waits   bool                        // the statement that was executed last must be durable to count
 }
 
 // row is a row with the columns that runtime.Row does not show.
@@ -28,6 +30,7 @@ type row struct {
 	createdAt int64
 	sweepAt   int64
 	lock      *transaction // that has written the row and has not ended
+	ahead     bool         // the standby does not have it as it is
 }
 
 // errRefused is an error that time does not mend, such as a packet limit.
@@ -79,8 +82,25 @@ func claimed(r *row, now int64) runtime.Claimed {
 	return runtime.Claimed{Generation: r.Generation, ClaimedAt: r.ClaimedAt, LeaseUntil: r.LeaseUntil, Now: now}
 }
 
+// wrote says that a row was changed, or was found as the statement would have put
+// it: whoever is told of that relies on it.
+func (t *table) wrote(r *row) {
+	t.waits = true
+	if t.standby != nil {
+		r.ahead = true
+	}
+}
+
+// recognised is wrote for a row that was found so.
+func (t *table) recognised(r *row) {
+	if t.variant != EarlyRecognition {
+		t.wrote(r)
+	}
+}
+
 // won tells of a claim.
 func (t *table) won(kind Kind, r *row, c runtime.Claim, now int64) (runtime.Claimed, bool) {
+	t.wrote(r)
 	t.note(Event{Kind: kind, Clock: now, Fence: runtime.Fence{ID: c.ID, Generation: r.Generation, Owner: r.Owner}, Terms: c.Terms, Fencing: r.ClaimedAt})
 	return claimed(r, now), true
 }
@@ -89,6 +109,9 @@ func (t *table) insert(c runtime.Claim) (runtime.Claimed, bool) {
 	now := t.clock()
 	if r := t.at(c.ID); r != nil {
 		own := c.Again && r.Owner == c.Owner && !r.Completed
+		if own {
+			t.recognised(r)
+		}
 		return claimed(r, now), own || t.variant == InsertAlwaysWins
 	}
 	r := &row{id: c.ID}
@@ -111,6 +134,9 @@ func (t *table) read(id runtime.ID) (runtime.Row, bool) {
 	if r == nil {
 		return runtime.Row{}, false
 	}
+	if r.Completed && r.ahead && t.variant != EarlyReplay {
+		t.waits = true
+	}
 	read := r.Row
 	read.Now, read.Answer = t.clock(), clone(r.Answer)
 	if t.variant == AlteredReplay {
@@ -126,6 +152,7 @@ func (t *table) takeOver(seen runtime.Fence, c runtime.Claim) (runtime.Claimed, 
 		return runtime.Claimed{}, false
 	}
 	if r.Owner == c.Owner {
+		t.recognised(r)
 		return claimed(r, now), true
 	}
 	if t.variant == AgeOnlyTakeover {
@@ -156,6 +183,7 @@ func (t *table) reuse(seen runtime.Fence, c runtime.Claim) (runtime.Claimed, boo
 		return runtime.Claimed{}, false
 	}
 	if r.Owner == c.Owner && !r.Completed {
+		t.recognised(r)
 		return claimed(r, now), true
 	}
 	if r.Owner != seen.Owner || r.Generation != seen.Generation || !t.expired(r, now) || r.GoneAt > now {
@@ -175,6 +203,7 @@ func (t *table) renew(f runtime.Fence, terms runtime.Terms) (runtime.Claimed, bo
 		return runtime.Claimed{Generation: r.Generation, ClaimedAt: r.ClaimedAt, LeaseUntil: now + terms.Lease.Milliseconds(), Now: now}, true
 	}
 	t.lease(r, now, terms)
+	t.wrote(r)
 	t.note(Event{Kind: Renewed, Clock: now, Fence: f, Terms: terms})
 	return claimed(r, now), true
 }
@@ -192,7 +221,11 @@ func (t *table) complete(c runtime.Completion) (bool, error) {
 	}
 	if r == nil {
 		r = t.at(c.ID)
-		return r != nil && r.Completed && r.Owner == c.Owner && r.Generation == c.Generation, nil
+		own := r != nil && r.Completed && r.Owner == c.Owner && r.Generation == c.Generation
+		if own {
+			t.recognised(r)
+		}
+		return own, nil
 	}
 	t.store(r, c, now)
 	return true, nil
@@ -202,6 +235,7 @@ func (t *table) complete(c runtime.Completion) (bool, error) {
 func (t *table) store(r *row, c runtime.Completion, now int64) {
 	r.Completed, r.Answer = true, clone(c.Answer)
 	expire(r, now+c.Retain.Milliseconds(), c.Gone)
+	t.wrote(r)
 	t.note(Event{Kind: Completed, Clock: now, Fence: c.Fence, Terms: c.Terms, Answer: c.Answer})
 }
 
@@ -221,6 +255,7 @@ func (t *table) release(f runtime.Fence) bool {
 		return false
 	}
 	delete(t.rows, t.key(f.ID))
+	t.waits = true
 	t.note(Event{Kind: Released, Clock: t.clock(), Fence: f})
 	return true
 }
@@ -232,6 +267,7 @@ func (t *table) endLease(f runtime.Fence) bool {
 		return false
 	}
 	r.LeaseUntil = min(r.LeaseUntil, now)
+	t.wrote(r)
 	t.note(Event{Kind: LeaseEnded, Clock: now, Fence: f})
 	return true
 }
@@ -263,6 +299,7 @@ func (t *table) sweep(rows []*row) int {
 			continue
 		}
 		swept++
+		t.wrote(r)
 		f := runtime.Fence{ID: r.id, Generation: r.Generation, Owner: r.Owner}
 		if r.GoneAt <= now || t.variant == BlindSweep {
 			delete(t.rows, t.key(r.id))

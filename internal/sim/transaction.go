@@ -128,6 +128,7 @@ func (x *transaction) commit() error {
 		x.table.note(Event{Kind: Conflict, Request: x.request, Text: "at the commit"})
 		return runtime.ErrTxConflict
 	}
+	x.table.wrote(x.row)
 	if x.claim != nil {
 		x.table.rows[x.table.key(x.fence.ID)] = x.row
 		x.table.note(Event{Kind: Inserted, Request: x.request, Clock: x.table.clock(), Fence: x.fence, Fencing: x.row.ClaimedAt, Text: atCommit})

@@ -34,6 +34,8 @@ const (
 	KeptEffect           Variant = "retry that keeps the effect"              // of the run that met another transaction
 	StoredFailures       Variant = "stored failures"                          // whatever the policy says
 	UnseenEnd            Variant = "end by hand unseen"                       // a transaction that its handler ended is taken for ours
+	EarlyReplay          Variant = "replay before durability"                 // of an answer that no standby has
+	EarlyRecognition     Variant = "own row recognised before durability"     // a row that is seen counts as one that was acknowledged
 )
 
 // Variants lists all mistakes.
@@ -42,4 +44,5 @@ var Variants = []Variant{
 	AnswerBeforeDurable, InsertAlwaysWins, BlindFingerprint, SharedPrincipals, AlteredReplay, RawErrors,
 	FencingFromClock, CompletionOutsideTx, CommitWithoutRowLock, ForgottenCompletion, EmptyRenewal, SecondCompletion,
 	GatelessClaims, AnswerBeforeCommit, EmptyUndo, UndecidedRetry, EagerRetry, KeptEffect, StoredFailures, UnseenEnd,
+	EarlyReplay, EarlyRecognition,
 }

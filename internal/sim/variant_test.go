@@ -36,6 +36,8 @@ var catches = map[Variant]Invariant{
 	KeptEffect:           Together,
 	StoredFailures:       FailurePolicy,
 	UnseenEnd:            Together,
+	EarlyReplay:          Durable,
+	EarlyRecognition:     Durable,
 }
 
 // A checker that cannot fail proves nothing: each known mistake is found

@@ -67,7 +67,7 @@ UPDATE idempotency_keys AS k
 SET
   k.sweep_at = k.sweep_at + 1
 WHERE k.principal = ? AND k.scope = ? AND k.` + "`" + `key` + "`" + ` = ?
-  AND k.generation = ? AND k.owner = ? AND k.status = 'completed'
+  AND k.generation = ? AND k.owner = ?
 `
 
 type ConfirmParams struct {
@@ -78,9 +78,9 @@ type ConfirmParams struct {
 	Owner      []byte
 }
 
-// Writes to a row that its owner has completed. A row can be seen before its
-// commit is durable: when the commit of this write is acknowledged, so is every
-// one that came before it. A write that changes nothing would have no commit, so
+// Writes to the row of a claim. A row can be seen before its commit is durable:
+// when the commit of this write is acknowledged, so is every one that came before
+// it. A write that changes nothing would have no commit, so
 // that the row is swept a millisecond later.
 func (q *Queries) Confirm(ctx context.Context, db DBTX, arg ConfirmParams) (int64, error) {
 	result, err := db.ExecContext(ctx, confirm,

@@ -40,6 +40,7 @@ type options struct {
 	limit   time.Duration
 	managed bool
 	apart   bool
+	weak    bool
 }
 
 // WithTimeLimit limits each statement, its retries and its wait for a
@@ -63,6 +64,17 @@ func WithSchemaManaged() Option {
 	}
 }
 
+// WithWeakDurability says that it is meant when the server may lose what it has
+// acknowledged: synchronous_commit, fsync or full_page_writes are off, or the table
+// is unlogged. Without this option [New] refuses such settings: after a crash an
+// answer that was given is gone, and its request is run again.
+func WithWeakDurability() Option {
+	return func(o *options) error {
+		o.weak = true
+		return nil
+	}
+}
+
 // WithSharedCommits says whether claims and completions of concurrent requests
 // may commit together, which is the default. A request that
 // is alone commits at once either way, and none is answered before the commit
@@ -75,7 +87,9 @@ func WithSharedCommits(share bool) Option {
 }
 
 // New returns a ledger after creating what is missing of its schema and
-// checking the schema's version. It is safe to call at every start, by many
+// checking the schema's version. It refuses a server that is too old for the
+// statements, and one that may lose what it has acknowledged, see
+// [WithWeakDurability]. It is safe to call at every start, by many
 // processes at once.
 func New(ctx context.Context, pool *pgxpool.Pool, statements Statements, opts ...Option) (*Ledger, error) {
 	if pool == nil {
@@ -96,7 +110,13 @@ func New(ctx context.Context, pool *pgxpool.Pool, statements Statements, opts ..
 			return err
 		},
 	}}
+	if err := l.checkSettings(ctx, o.weak); err != nil {
+		return nil, err
+	}
 	if err := l.CheckSchema(ctx, o.managed); err != nil {
+		return nil, err
+	}
+	if err := l.checkTable(ctx, o.weak); err != nil {
 		return nil, err
 	}
 	if !o.apart {

@@ -88,6 +88,8 @@ type tx struct {
 	conn     *pgxpool.Conn
 	tx       pgx.Tx
 	released bool // the savepoint: only our own statements follow
+	// completes is the claim whose answer the transaction stores.
+	completes runtime.Fence
 }
 
 // db is the transaction for our own statements. They are not prepared: a
@@ -114,6 +116,7 @@ func (t *tx) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
 	}
 	ctx, cancel := t.limited(ctx)
 	defer cancel()
+	t.completes = c.Fence
 	return t.ledger.CompleteIn(ctx, t.db(), c)
 }
 
@@ -122,7 +125,7 @@ func (t *tx) Commit(ctx context.Context) error {
 	ctx, cancel := t.limited(ctx)
 	defer cancel()
 	defer t.conn.Release()
-	return t.ledger.Engine.ClassifyCommit(t.tx.Commit(ctx))
+	return t.ledger.Committed(t.completes, t.tx.Commit(ctx))
 }
 
 // Undo implements [runtime.OnceTx].

@@ -42,5 +42,5 @@ type arriving struct {
 // Value implements [driver.Valuer].
 func (a arriving) Value() (driver.Value, error) {
 	sqlcore.Sent(a.ctx)
-	return a.value, nil
+	return driver.DefaultParameterConverter.ConvertValue(a.value)
 }

@@ -33,6 +33,9 @@ type options struct {
 	limit   time.Duration
 	managed bool
 	apart   bool
+	weak    bool
+	// replicated is known of the server by who has asked it.
+	replicated bool
 }
 
 // WithReader reads rows on another pool, so that no writer blocks a replay.
@@ -80,7 +83,9 @@ func WithSharedCommits(share bool) Option {
 }
 
 // New returns a ledger after creating what is missing of its schema and
-// checking the schema's version. It is safe to call at every start, by many
+// checking the schema's version. It refuses a database that is too old for the
+// statements, and one that may lose what it has acknowledged, see
+// [WithWeakDurability]. It is safe to call at every start, by many
 // processes at once.
 func New(ctx context.Context, db *sql.DB, engine Engine, statements Statements, opts ...Option) (*Ledger, error) {
 	if db == nil {
@@ -104,7 +109,14 @@ func New(ctx context.Context, db *sql.DB, engine Engine, statements Statements, 
 			return err
 		},
 	}}
+	l.Doubted.Store(o.replicated)
+	if err := l.checkBefore(ctx, o); err != nil {
+		return nil, err
+	}
 	if err := l.CheckSchema(ctx, o.managed); err != nil {
+		return nil, err
+	}
+	if err := l.checkAfter(ctx, o); err != nil {
 		return nil, err
 	}
 	if engine.OneWriter {

@@ -29,7 +29,7 @@ type MySQLStatements interface {
 	Lock(context.Context, DBTX, FenceParams) (int64, error)
 	Release(context.Context, DBTX, FenceParams) (int64, error)
 	EndLease(context.Context, DBTX, FenceParams) (int64, error)
-	// Confirm writes to a completed row.
+	// Confirm writes to the row of a claim.
 	Confirm(context.Context, DBTX, FenceParams) (int64, error)
 	SweepDue(context.Context, DBTX) (int64, error)
 	SweepDrop(context.Context, DBTX, SweepParams) (int64, error)
@@ -68,22 +68,47 @@ func NewMySQL(ctx context.Context, db *sql.DB, errorNumber func(error) uint16, s
 	}
 	engine := sqlcore.MySQL(errorNumber)
 	asking := &core{Engine: engine, Limit: o.limit}
-	for _, pool := range []*sql.DB{db, o.reader} {
-		err := asking.Retry(ctx, "settings", func(ctx context.Context, _ int) error { return checkSession(ctx, pool) })
+	var is map[string]string
+	for _, pool := range []*sql.DB{o.reader, db} {
+		err := asking.Retry(ctx, "settings", func(ctx context.Context, _ int) (err error) {
+			is, err = variables(ctx, pool)
+			return err
+		})
+		if err == nil {
+			err = checkSession(is)
+		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return New(ctx, db, engine, &mysql{MySQLStatements: statements, number: errorNumber}, opts...)
+	if err := sqlcore.CheckMySQL(is, o.weak); err != nil {
+		return nil, err
+	}
+	l, err := New(ctx, db, engine, &mysql{MySQLStatements: statements, number: errorNumber}, append(opts[:len(opts):len(opts)], func(o *options) error {
+		o.replicated = sqlcore.MySQLReplicated(is)
+		return nil
+	})...)
+	if err != nil {
+		return nil, err
+	}
+	var tableEngine string
+	err = l.Retry(ctx, "settings", func(ctx context.Context, _ int) error {
+		return db.QueryRowContext(ctx, `SELECT coalesce(max(t.engine), '') FROM information_schema.tables AS t
+			WHERE concat(t.table_schema, '.', t.table_name) IN (?, concat(database(), '.', ?))`,
+			statements.Table(), statements.Table()).Scan(&tableEngine)
+	})
+	if err == nil {
+		err = sqlcore.CheckMySQLEngine(statements.Table(), tableEngine)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // checkSession refuses settings under which claims would be lost, or answers
 // read that nobody committed or that are out of date.
-func checkSession(ctx context.Context, db DBTX) error {
-	is, err := variables(ctx, db)
-	if err != nil {
-		return err
-	}
+func checkSession(is map[string]string) error {
 	if is["autocommit"] != "ON" {
 		return errors.New("connections of this pool have autocommit off, so that no claim would be committed: take it out of the data source name")
 	}
@@ -103,7 +128,7 @@ func checkSession(ctx context.Context, db DBTX) error {
 // variables are settings of a session, as far as the server has them.
 func variables(ctx context.Context, db DBTX) (map[string]string, error) {
 	rows, err := db.QueryContext(ctx, `SHOW VARIABLES WHERE Variable_name IN
-		('autocommit', 'tx_isolation', 'transaction_isolation', 'wsrep_on', 'wsrep_sync_wait')`)
+		('autocommit', 'tx_isolation', 'transaction_isolation', 'wsrep_on', 'wsrep_sync_wait', '`+strings.Join(sqlcore.MySQLVariables, "', '")+`')`)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"slices"
-	"strings"
 	"sync/atomic"
 )
 
@@ -50,7 +49,7 @@ type announcing struct {
 // Value implements [driver.Valuer].
 func (a announcing) Value() (driver.Value, error) {
 	a.to.connected.Store(true)
-	return a.value, nil
+	return driver.DefaultParameterConverter.ConvertValue(a.value)
 }
 
 // inWAL reports whether all files of a connection are in WAL mode, where
@@ -66,7 +65,7 @@ func inWAL(ctx context.Context, db *sql.DB) bool {
 		return false
 	}
 	for _, file := range files {
-		modes, err := namesOf(ctx, conn, `PRAGMA "`+strings.ReplaceAll(file, `"`, `""`)+`".journal_mode`)
+		modes, err := namesOf(ctx, conn, journalMode(file))
 		if err != nil || !slices.Equal(modes, []string{"wal"}) {
 			return false
 		}

@@ -84,7 +84,7 @@ func (l *Ledger) open(ctx context.Context, lease time.Duration, first func(conte
 		err = ctx.Err()
 	}
 	if err != nil || !ok {
-		t.end(begun.Rollback())
+		t.close(ctx, "ROLLBACK", begun.Rollback)
 		return nil, false, err
 	}
 	return t, true, nil
@@ -97,6 +97,9 @@ type tx struct {
 	tx       *sql.Tx
 	release  context.CancelFunc // of the context that tx was begun under
 	released bool               // the savepoint: only our own statements follow
+	broken   error              // why the connection is not to be used again
+	// completes is the claim whose answer the transaction stores.
+	completes runtime.Fence
 }
 
 // Handle implements [runtime.Tx].
@@ -112,14 +115,15 @@ func (t *tx) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.ledger.Limit)
 	defer cancel()
-	return t.ledger.CompleteIn(ctx, t.tx, c)
+	stands, err := t.ledger.CompleteIn(ctx, t.tx, c)
+	t.completes = c.Fence
+	return stands, err
 }
 
 // Commit implements [runtime.Tx].
-func (t *tx) Commit(context.Context) error {
-	err := t.tx.Commit()
-	t.end(err)
-	return t.ledger.Engine.ClassifyCommit(err)
+func (t *tx) Commit(ctx context.Context) error {
+	err := t.close(ctx, "COMMIT", t.tx.Commit)
+	return t.ledger.Committed(t.completes, err)
 }
 
 // Undo implements [runtime.OnceTx].
@@ -145,8 +149,8 @@ func (t *tx) Rollback(ctx context.Context) error {
 		}
 		gone = t.onSavepoint(ctx, "ROLLBACK TO SAVEPOINT ")
 	}
-	err := t.tx.Rollback()
-	t.end(errors.Join(gone, err))
+	t.broken = gone
+	err := t.close(ctx, "ROLLBACK", t.tx.Rollback)
 	if gone = t.ledger.Engine.SavepointError(gone); gone != nil && !(undone && errors.Is(gone, runtime.ErrTxEnded)) {
 		return gone
 	}
@@ -173,6 +177,40 @@ func (t *tx) onSavepoint(ctx context.Context, statement string) error {
 // end gives the connection back: a transaction left open on it would swallow the
 // next one.
 func (t *tx) end(err error) {
-	giveBack(t.conn, err)
+	giveBack(t.conn, errors.Join(t.broken, err))
 	t.release()
+}
+
+// close ends the transaction and gives its connection back. A COMMIT may wait for
+// a standby, or for a lock on the whole database, and database/sql gives it no
+// limit: so it is left behind when the ledger's limit is over. Drivers that watch
+// the context which the transaction was begun under give up then. Others are sent
+// the statement as text, which has a limit; where even that has none, the connection
+// is closed when it comes back.
+func (t *tx) close(ctx context.Context, verb string, end func() error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.ledger.Limit)
+	defer cancel()
+	ended := make(chan error, 2)
+	go func() {
+		if !t.ledger.Engine.EndByText {
+			err := end()
+			t.end(err)
+			ended <- err
+			return
+		}
+		_, err := t.tx.ExecContext(ctx, verb)
+		ended <- err
+		// There is nothing left to roll back, or nothing that could be committed.
+		t.end(errors.Join(err, t.tx.Rollback()))
+	}()
+	select {
+	case err := <-ended:
+		if err == nil {
+			err = ctx.Err() // a driver may take a COMMIT that was cancelled for one that stands
+		}
+		return err
+	case <-ctx.Done():
+		t.release()
+		return ctx.Err()
+	}
 }

@@ -27,7 +27,7 @@ func moderncDSN(file string) string {
 }
 
 func mattnDSN(file string) string {
-	return "file:" + file + "?_busy_timeout=5000&_journal_mode=WAL"
+	return "file:" + file + "?_busy_timeout=5000&_journal_mode=WAL&_synchronous=FULL"
 }
 
 func TestMemory(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/idemgen/idemgen/runtime"
@@ -25,10 +26,15 @@ type Core[DB any] struct {
 	Statements Statements[DB]
 	Engine     Engine
 	Limit      time.Duration // of each statement, its retries included
+	// Doubted says that a row may be seen which is not durable: commits wait for
+	// standbys, or one of this ledger was given up.
+	Doubted atomic.Bool
 	// Shared lets claims of new keys, and completions, commit together; nil
 	// commits each by itself.
 	Shared *Sharing[DB]
 	Exec   func(ctx context.Context, statement string) error
+
+	confirmed confirmedSet
 
 	mu      sync.Mutex
 	onRetry []func(ctx context.Context, statement string, err error)
@@ -122,6 +128,11 @@ func insertParams(c runtime.Claim) InsertParams {
 
 // Read implements [runtime.Ledger].
 func (l *Core[DB]) Read(ctx context.Context, id runtime.ID) (row runtime.Row, found bool, err error) {
+	return l.durably(ctx, id, func() (runtime.Row, bool, error) { return l.look(ctx, id) })
+}
+
+// look reads a row as it can be seen, durable or not.
+func (l *Core[DB]) look(ctx context.Context, id runtime.ID) (row runtime.Row, found bool, err error) {
 	err = l.Retry(ctx, "read", func(ctx context.Context, _ int) error {
 		r, err := l.Statements.Read(ctx, l.Reader, ReadParams{Principal: id.Principal, Scope: id.Scope, Key: id.Key})
 		if errors.Is(err, sql.ErrNoRows) {
@@ -194,14 +205,18 @@ func (l *Core[DB]) claim(ctx context.Context, name string, c runtime.Claim, stat
 // retake is claim for statements that claim a row as it was seen. One that
 // finds the row changed may have changed it itself, when its answer was lost
 // and it was sent again, by this package or by database/sql: then the row
-// carries this claim's owner token.
+// carries this claim's owner token, and the claim stands once that is durable.
 func (l *Core[DB]) retake(ctx context.Context, name string, c runtime.Claim, statement func(context.Context) (Claimed, error)) (runtime.Claimed, bool, error) {
 	claimed, won, err := l.claim(ctx, name, c, statement)
 	if won || err != nil {
 		return claimed, won, err
 	}
-	row, found, err := l.Read(ctx, c.ID)
+	row, found, err := l.look(ctx, c.ID)
 	if err != nil || !found || row.Completed || row.Owner != c.Owner {
+		return runtime.Claimed{}, false, err
+	}
+	own := runtime.Fence{ID: c.ID, Generation: row.Generation, Owner: c.Owner}
+	if there, err := l.durable(ctx, own); err != nil || !there {
 		return runtime.Claimed{}, false, err
 	}
 	return runtime.Claimed{
@@ -211,7 +226,7 @@ func (l *Core[DB]) retake(ctx context.Context, name string, c runtime.Claim, sta
 
 // Renew implements [runtime.Ledger].
 func (l *Core[DB]) Renew(ctx context.Context, f runtime.Fence, terms runtime.Terms) (claimed runtime.Claimed, held bool, err error) {
-	err = l.Retry(ctx, "renew", func(ctx context.Context, _ int) error {
+	err = l.Retry(ctx, renewStatement, func(ctx context.Context, _ int) error {
 		r, err := l.Statements.Renew(ctx, l.Writer, RenewParams{
 			LeaseMs: terms.Lease.Milliseconds(), RetainMs: terms.Retain.Milliseconds(), GoneMs: terms.Gone.Milliseconds(),
 			Principal: f.Principal, Scope: f.Scope, Key: f.Key, Generation: f.Generation, Owner: f.Owner[:],
@@ -234,12 +249,15 @@ func (l *Core[DB]) Complete(ctx context.Context, c runtime.Completion) (bool, er
 		return err
 	}
 	w := &Write[DB]{id: c.ID, Complete: &params, run: run}
-	if err := l.write(ctx, "complete", w); err != nil || n+w.Rows > 0 {
-		return err == nil, err
+	if err := l.write(ctx, completeStatement, w); err != nil {
+		return false, err
+	}
+	if n+w.Rows > 0 {
+		l.confirmed.add(c.Fence)
+		return true, nil
 	}
 	// Not pending under this fence: unless it has completed already.
-	row, found, err := l.Read(ctx, c.ID)
-	return err == nil && found && row.Completed && row.Generation == c.Generation && row.Owner == c.Owner, err
+	return l.Confirm(ctx, c.Fence)
 }
 
 // CompleteIn completes inside a handler's transaction, whose row [Statements.Lock]
@@ -277,13 +295,13 @@ func (l *Core[DB]) FenceParams(f runtime.Fence) FenceParams {
 // own: whether the first attempt deleted it or another claim has it, it is no
 // longer held.
 func (l *Core[DB]) Release(ctx context.Context, f runtime.Fence) (held bool, err error) {
-	err = l.Retry(ctx, "release", func(ctx context.Context, attempt int) error {
+	err = l.Retry(ctx, releaseStatement, func(ctx context.Context, attempt int) error {
 		n, err := l.Statements.Release(ctx, l.Writer, l.FenceParams(f))
 		if err != nil || n > 0 || attempt == 1 {
 			held = err == nil && n > 0
 			return err
 		}
-		_, found, err := l.Read(ctx, f.ID)
+		_, found, err := l.look(ctx, f.ID)
 		held = err == nil && !found
 		return err
 	})
@@ -292,7 +310,7 @@ func (l *Core[DB]) Release(ctx context.Context, f runtime.Fence) (held bool, err
 
 // EndLease implements [runtime.Ledger].
 func (l *Core[DB]) EndLease(ctx context.Context, f runtime.Fence) (held bool, err error) {
-	err = l.Retry(ctx, "end lease", func(ctx context.Context, _ int) error {
+	err = l.Retry(ctx, endLeaseStatement, func(ctx context.Context, _ int) error {
 		n, err := l.Statements.EndLease(ctx, l.Writer, l.FenceParams(f))
 		held = n > 0
 		return err

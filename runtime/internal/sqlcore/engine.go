@@ -17,6 +17,7 @@ import (
 
 // Engine is what the core must know of a database.
 type Engine struct {
+	Name string
 	// Class gives the class of an error of the database or its driver.
 	Class func(error) Class
 	// NoWait says that statements never wait for a row's lock, but fail as
@@ -35,6 +36,11 @@ type Engine struct {
 	Prepared bool
 	// Once says that a claim may be made inside a handler's transaction.
 	Once bool
+	// SeenEarly says that a row can be seen before its commit is durable.
+	SeenEarly bool
+	// EndByText says that drivers give COMMIT and ROLLBACK no limit of time unless
+	// they are sent as text.
+	EndByText bool
 }
 
 // class adds to the engine's own classes those of any engine.

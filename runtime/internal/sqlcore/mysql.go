@@ -4,8 +4,11 @@ package sqlcore
 // tells, 0 where an error has none.
 func MySQL(number func(error) uint16) Engine {
 	return Engine{
-		Class:    func(err error) Class { return mysqlClass(number(err)) },
-		NoWait:   true,
-		Prepared: true,
+		Name:      "mysql",
+		Class:     func(err error) Class { return mysqlClass(number(err)) },
+		NoWait:    true,
+		Prepared:  true,
+		EndByText: true,
+		SeenEarly: true,
 	}
 }

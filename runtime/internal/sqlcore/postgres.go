@@ -9,7 +9,7 @@ import (
 )
 
 // Postgres is PostgreSQL through any driver whose errors tell their SQLSTATE.
-var Postgres = Engine{Class: postgresClass, OpenTx: idleLimit, Once: true, LockWait: time.Second}
+var Postgres = Engine{Name: "postgres", SeenEarly: true, Class: postgresClass, OpenTx: idleLimit, Once: true, LockWait: time.Second}
 
 // idleLimit makes the server end a transaction that sits idle for longer than
 // the lease, so that a paused or half-open owner frees its row. The setting

@@ -26,8 +26,16 @@ func (l *Core[DB]) retry(ctx context.Context, name string, statement func(ctx co
 	start := time.Now()
 	for attempt := 1; ; attempt++ {
 		err := statement(ctx, attempt)
+		if err == nil && ctx.Err() != nil && slices.Contains(writes, name) {
+			// Some drivers report that a COMMIT which was cancelled stands, although
+			// the server has only given up to wait for its standby.
+			err = ctx.Err()
+		}
 		again := err != nil && (l.Engine.Passing(err) || l.waits(name, err) && time.Since(start) < l.Engine.LockWait)
 		if !again || ctx.Err() != nil || attempt == maxAttempts {
+			if err != nil && ctx.Err() != nil && slices.Contains(writes, name) {
+				l.doubt()
+			}
 			return l.Engine.Classify(err)
 		}
 		l.notify(ctx, name, err)
@@ -46,12 +54,19 @@ func (l *Core[DB]) waits(name string, err error) bool {
 	return (name == insertStatement || name == takeOverStatement || name == reuseStatement) && l.Engine.class(err) == Locked
 }
 
-// The statements that meet rows of others.
+// The writes of requests.
 const (
 	insertStatement   = "insert"
 	takeOverStatement = "take over"
 	reuseStatement    = "reuse"
+	renewStatement    = "renew"
+	completeStatement = "complete"
+	confirmStatement  = "confirm"
+	releaseStatement  = "release"
+	endLeaseStatement = "end lease"
 )
+
+var writes = []string{insertStatement, takeOverStatement, reuseStatement, renewStatement, completeStatement, confirmStatement, releaseStatement, endLeaseStatement}
 
 func (l *Core[DB]) notify(ctx context.Context, name string, err error) {
 	l.mu.Lock()

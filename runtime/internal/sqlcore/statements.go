@@ -17,7 +17,7 @@ type Statements[DB any] interface {
 	Lock(context.Context, DB, FenceParams) (int64, error)
 	Release(context.Context, DB, FenceParams) (int64, error)
 	EndLease(context.Context, DB, FenceParams) (int64, error)
-	// Confirm writes to a completed row.
+	// Confirm writes to the row of a claim.
 	Confirm(context.Context, DB, FenceParams) (int64, error)
 	SweepDue(context.Context, DB) (int64, error)
 	SweepDrop(context.Context, DB, SweepParams) (int64, error)

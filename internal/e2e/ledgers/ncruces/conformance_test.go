@@ -19,12 +19,12 @@ func TestConformance(t *testing.T) {
 	})
 	t.Run("OnePool", func(t *testing.T) {
 		harness.Run(t, "idempotency_keys", plain.Open, func(t *testing.T, file string) harness.Pools {
-			return harness.Plain(t, "sqlite3", "file:"+file+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)", 0)
+			return harness.Plain(t, "sqlite3", "file:"+file+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)", 0)
 		})
 	})
 	t.Run("OneConnection", func(t *testing.T) {
 		harness.Run(t, "idempotency_keys", plain.Open, func(t *testing.T, file string) harness.Pools {
-			return harness.Plain(t, "sqlite3", "file:"+file+"?_pragma=journal_mode(wal)", 1)
+			return harness.Plain(t, "sqlite3", "file:"+file+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)", 1)
 		})
 	})
 }

@@ -147,12 +147,12 @@ WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND key = sqlc
   AND generation = sqlc.arg(generation) AND owner = sqlc.arg(owner) AND status = 'pending';
 
 -- name: Confirm :execrows
--- Writes to a row that its owner has completed, and changes nothing of it: when
--- this write is durable, so is every one that came before it.
+-- Writes to the row of a claim, and changes nothing of it: when this write is
+-- durable, so is every one that came before it.
 UPDATE idempotency_keys SET
   status = status
 WHERE principal = sqlc.arg(principal) AND scope = sqlc.arg(scope) AND key = sqlc.arg(key)
-  AND generation = sqlc.arg(generation) AND owner = sqlc.arg(owner) AND status = 'completed';
+  AND generation = sqlc.arg(generation) AND owner = sqlc.arg(owner);
 
 -- name: SweepDue :one
 -- Says, without a write, whether a sweep would find anything. Half-done rows are

@@ -62,7 +62,7 @@ const confirm = `-- name: Confirm :execrows
 UPDATE idempotency_keys SET
   status = status
 WHERE principal = ?1 AND scope = ?2 AND key = ?3
-  AND generation = ?4 AND owner = ?5 AND status = 'completed'
+  AND generation = ?4 AND owner = ?5
 `
 
 type ConfirmParams struct {
@@ -73,8 +73,8 @@ type ConfirmParams struct {
 	Owner      []byte
 }
 
-// Writes to a row that its owner has completed, and changes nothing of it: when
-// this write is durable, so is every one that came before it.
+// Writes to the row of a claim, and changes nothing of it: when this write is
+// durable, so is every one that came before it.
 func (q *Queries) Confirm(ctx context.Context, db DBTX, arg ConfirmParams) (int64, error) {
 	result, err := db.ExecContext(ctx, confirm,
 		arg.Principal,

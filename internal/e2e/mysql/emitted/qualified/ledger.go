@@ -42,6 +42,8 @@ func errorNumber(err error) uint16 {
 		return server.Number
 	case errors.Is(err, mysql.ErrInvalidConn):
 		return 2013 // CR_SERVER_LOST
+	case errors.Is(err, mysql.ErrPktTooLarge):
+		return 2020 // CR_NET_PACKET_TOO_LARGE
 	}
 	return 0
 }

@@ -174,15 +174,15 @@ WHERE k.principal = sqlc.arg(principal) AND k.scope = sqlc.arg(scope) AND k.`key
   AND k.generation = sqlc.arg(generation) AND k.owner = sqlc.arg(owner) AND k.status = 'pending';
 
 -- name: Confirm :execrows
--- Writes to a row that its owner has completed. A row can be seen before its
--- commit is durable: when the commit of this write is acknowledged, so is every
--- one that came before it. A write that changes nothing would have no commit, so
+-- Writes to the row of a claim. A row can be seen before its commit is durable:
+-- when the commit of this write is acknowledged, so is every one that came before
+-- it. A write that changes nothing would have no commit, so
 -- that the row is swept a millisecond later.
 UPDATE shop_keys.keys AS k
 SET
   k.sweep_at = k.sweep_at + 1
 WHERE k.principal = sqlc.arg(principal) AND k.scope = sqlc.arg(scope) AND k.`key` = sqlc.arg(k)
-  AND k.generation = sqlc.arg(generation) AND k.owner = sqlc.arg(owner) AND k.status = 'completed';
+  AND k.generation = sqlc.arg(generation) AND k.owner = sqlc.arg(owner);
 
 -- name: SweepDue :one
 -- Says, without a write, whether a sweep would find anything. Half-done rows are

@@ -193,7 +193,7 @@ UPDATE shop_keys.keys AS k SET
 FROM env
 WHERE env.lock_limit IS NOT NULL
   AND k.principal = $1::bytea AND k.scope = $2::bytea AND k.key = $3::bytea
-  AND k.generation = $4::bigint AND k.owner = $5::bytea AND k.status = 'completed'
+  AND k.generation = $4::bigint AND k.owner = $5::bytea
 `
 
 type ConfirmParams struct {
@@ -204,10 +204,9 @@ type ConfirmParams struct {
 	Owner      []byte
 }
 
-// Writes to a row that its owner has completed, and changes nothing of it. A row
-// can be seen before its commit is durable, where that commit was given up while
-// it waited for a standby: when the commit of this write is acknowledged, so is
-// every one that came before it.
+// Writes to the row of a claim, and changes nothing of it. A row can be seen before its
+// commit is durable, where that commit was given up while it waited for a standby:
+// when the commit of this write is acknowledged, so is every one that came before.
 func (q *Queries) Confirm(ctx context.Context, db DBTX, arg ConfirmParams) (int64, error) {
 	result, err := db.Exec(ctx, confirm,
 		arg.Principal,

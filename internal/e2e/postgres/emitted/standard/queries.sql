@@ -395,10 +395,9 @@ WHERE env.lock_limit IS NOT NULL
   AND k.generation = sqlc.arg(generation)::bigint AND k.owner = sqlc.arg(owner)::bytea AND k.status = 'pending';
 
 -- name: Confirm :execrows
--- Writes to a row that its owner has completed, and changes nothing of it. A row
--- can be seen before its commit is durable, where that commit was given up while
--- it waited for a standby: when the commit of this write is acknowledged, so is
--- every one that came before it.
+-- Writes to the row of a claim, and changes nothing of it. A row can be seen before its
+-- commit is durable, where that commit was given up while it waited for a standby:
+-- when the commit of this write is acknowledged, so is every one that came before.
 WITH env AS MATERIALIZED (
   SELECT set_config('lock_timeout', '1s', true) AS lock_limit
 )
@@ -407,7 +406,7 @@ UPDATE idempotency_keys AS k SET
 FROM env
 WHERE env.lock_limit IS NOT NULL
   AND k.principal = sqlc.arg(principal)::bytea AND k.scope = sqlc.arg(scope)::bytea AND k.key = sqlc.arg(key)::bytea
-  AND k.generation = sqlc.arg(generation)::bigint AND k.owner = sqlc.arg(owner)::bytea AND k.status = 'completed';
+  AND k.generation = sqlc.arg(generation)::bigint AND k.owner = sqlc.arg(owner)::bytea;
 
 -- name: Sweep :one
 -- Drops the answers of expired rows whose key is still remembered, and puts them
