@@ -119,6 +119,11 @@ func TestEveryWayInSeals(t *testing.T) {
 			_, err := runtime.DoTx(t.Context(), guard, l, callOf(key), func(ctx context.Context, _ *bookTx) (runtime.Answer, error) { return answers(ctx) })
 			return err
 		},
+		"DoTx, once": func(key string) error {
+			once := &onceLedger{txLedger: l}
+			_, err := runtime.DoTx(t.Context(), newGuard(t, once, oncePolicy(), sealer), once, callOf(key), func(ctx context.Context, _ *bookTx) (runtime.Answer, error) { return answers(ctx) })
+			return err
+		},
 		"the background": func(key string) error {
 			failed := false
 			g.ledger.complete = func(ctx context.Context, c runtime.Completion) (bool, error) {

@@ -503,3 +503,35 @@ func TestRetryEndsWithTheTimeout(t *testing.T) {
 		}
 	})
 }
+
+// An answer that says to try again takes its effect back, whatever the policy.
+func TestTxTakesInvitationsBack(t *testing.T) {
+	for _, failure := range []runtime.Failure{runtime.FailureStore, runtime.FailureRelease} {
+		for name, answer := range map[string]func(context.Context, *bookTx) (*runtime.Response, error){
+			"a response": func(context.Context, *bookTx) (*runtime.Response, error) {
+				return &runtime.Response{Status: 429, Header: http.Header{"Retry-After": {"7"}}}, nil
+			},
+			"an error": func(context.Context, *bookTx) (*runtime.Response, error) {
+				return nil, &runtime.Error{Status: 429, Code: "slow_down", RetryAfter: 7 * time.Second}
+			},
+		} {
+			t.Run(string(failure)+"/"+name, func(t *testing.T) {
+				g, l, once, p := newRig(t), &txLedger{}, &onceLedger{}, txPolicy()
+				p.Failure = failure
+				apart := g.transacted(l, p, answer)
+				p.Once = true
+				for key, h := range map[string]http.Handler{"k": apart, "l": g.once(once, p, answer)} {
+					g.runs = 0
+					for runs := 1; runs <= 2; runs++ {
+						w := do(h, request(key, ""))
+						if w.Code != 429 || w.Header().Get("Retry-After") != "7" || g.runs != runs {
+							t.Errorf("%d %s, %d runs", w.Code, w.Header(), g.runs)
+						}
+					}
+				}
+				wantBook(t, l)
+				wantBook(t, once.txLedger)
+			})
+		}
+	}
+}
