@@ -104,7 +104,19 @@ func readsItself(t reflect.Type) bool {
 	if t.Kind() != reflect.Pointer {
 		t = reflect.PointerTo(t)
 	}
-	return t.Implements(jsonUnmarshaler) || t.Implements(textUnmarshaler)
+	return t.Implements(jsonUnmarshaler) || t.Implements(textUnmarshaler) || readsStream(t)
+}
+
+// readsStream reports whether a type has the method of encoding/json/v2, which
+// encoding/json calls where Go has that package. Not every Go has it, so that
+// its interface cannot be named here.
+func readsStream(t reflect.Type) bool {
+	method, ok := t.MethodByName("UnmarshalJSONFrom")
+	if !ok || method.Type.NumIn() != 2 || method.Type.NumOut() != 1 || method.Type.Out(0) != reflect.TypeFor[error]() {
+		return false
+	}
+	decoder := method.Type.In(1)
+	return decoder.Kind() == reflect.Pointer && decoder.Elem().Name() == "Decoder" && decoder.Elem().PkgPath() == "encoding/json/jsontext"
 }
 
 // member is one member of an object.

@@ -180,28 +180,50 @@ func (r *fieldReader) add(field *types.Var, path []*types.Var, place Place, name
 		r.report(field, CodeFieldType, "the path has exactly one value for %q: use %s", name, typeText(elem, r.pkg))
 		return
 	}
+	chosen := selector(path, field, r.pkg)
+	if !reaches(r.root, r.pkg, chosen, field) {
+		r.report(field, CodeUnnamable, "generated code cannot reach it: %s of %s is another field or none, since a type that is not exported embeds it and other names hide it; give it a name of its own, or export the embedded type",
+			chosen, typeText(r.root, r.pkg))
+		return
+	}
 	pos := r.locate(field)
 	if !pos.IsValid() {
 		pos = r.pos
 	}
 	r.fields = append(r.fields, Field{
-		Selector: selector(path, field, r.root, r.pkg), Place: place, Name: name,
+		Selector: chosen, Place: place, Name: name,
 		Form: form, Elem: elem, Kind: kind, Pos: pos,
 	})
 }
 
 // selector is how generated code reaches a field: through the embedded fields
-// by name, unless one of those is not visible to the package, where Go's own
-// promotion reaches it.
-func selector(path []*types.Var, field *types.Var, root types.Type, pkg *types.Package) string {
+// by name, but for those that are not visible to the package, where Go's own
+// promotion has to reach what is behind them.
+func selector(path []*types.Var, field *types.Var, pkg *types.Package) string {
 	var names []string
 	for _, step := range path {
-		if !step.Exported() && step.Pkg() != pkg {
-			return field.Name()
+		if step.Exported() || step.Pkg() == pkg {
+			names = append(names, step.Name())
 		}
-		names = append(names, step.Name())
 	}
 	return strings.Join(append(names, field.Name()), ".")
+}
+
+// reaches reports whether a selector, in code of the package, is a field and no
+// other: what a struct embeds may be hidden by what stands above it, or beside
+// it at the same depth.
+func reaches(root types.Type, pkg *types.Package, selector string, field *types.Var) bool {
+	t := root
+	var last *types.Var
+	for name := range strings.SplitSeq(selector, ".") {
+		obj, _, _ := types.LookupFieldOrMethod(t, true, pkg, name)
+		v, ok := obj.(*types.Var)
+		if !ok {
+			return false
+		}
+		t, last = v.Type(), v
+	}
+	return last == field
 }
 
 // formOf splits a field's type into how often its value may stand and the type

@@ -44,12 +44,12 @@ type fillReader struct {
 // readsItself reports whether a variable of type t reads JSON by a method of
 // its own.
 func readsItself(t types.Type) bool {
-	return !types.IsInterface(t) && (implements(t, jsonUnmarshaler) || implements(t, textUnmarshaler))
+	return !types.IsInterface(t) && (readsJSON(t) || implements(t, textUnmarshaler))
 }
 
 // writesItself is readsItself for writing.
 func writesItself(t types.Type) bool {
-	return !types.IsInterface(t) && (implements(t, jsonMarshaler) || implements(t, textMarshaler))
+	return !types.IsInterface(t) && (writesJSON(t) || implements(t, textMarshaler))
 }
 
 func (r *fillReader) fields(s *types.Struct, way string) *unfit {

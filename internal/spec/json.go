@@ -11,7 +11,7 @@ import (
 // field that encoding/json sees and that no path, query or header fills, or
 // the type's own reading of JSON.
 func hasBody(t types.Type) bool {
-	if implements(t, jsonUnmarshaler) || implements(t, textUnmarshaler) {
+	if readsJSON(t) || implements(t, textUnmarshaler) {
 		return true
 	}
 	s, ok := structOf(t)
@@ -78,7 +78,7 @@ func findUnwritable(t types.Type, way string, seen map[types.Type]bool) (string,
 		return "", nil
 	}
 	seen[t] = true
-	if implements(t, jsonMarshaler) || implements(t, textMarshaler) {
+	if writesJSON(t) || implements(t, textMarshaler) {
 		return "", nil
 	}
 	switch u := t.Underlying().(type) {

@@ -122,7 +122,7 @@ func (r *fieldReader) nested(member *types.Var, t types.Type, way string, seen m
 	seen[t] = true
 	own := readsItself(t)
 	if r.output {
-		own = implements(t, jsonMarshaler) || implements(t, textMarshaler)
+		own = writesJSON(t) || implements(t, textMarshaler)
 	}
 	if own {
 		return
