@@ -267,8 +267,8 @@ var sqliteMutations = []mutation{
 	{
 		what: "a transaction that is gone is not noticed",
 		file: "runtime/sqlledger/tx.go",
-		old:  "\tif !t.released {\n\t\tif err := t.onSavepoint(ctx, \"RELEASE SAVEPOINT \"); err != nil {",
-		new:  "\tif t.released {\n\t\tif err := t.onSavepoint(ctx, \"RELEASE SAVEPOINT \"); err != nil {",
+		old:  "\tif !t.released {\n\t\tif err := t.onSavepoint(ctx, t.ledger.Engine.Closing(savepoint)); err != nil {",
+		new:  "\tif t.released {\n\t\tif err := t.onSavepoint(ctx, t.ledger.Engine.Closing(savepoint)); err != nil {",
 		test: sqliteTest("Tx/Ended"),
 	},
 	{

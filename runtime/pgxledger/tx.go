@@ -106,7 +106,7 @@ func (t *tx) Handle() pgx.Tx { return t.tx }
 // Complete implements [runtime.Tx].
 func (t *tx) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
 	if !t.released {
-		if err := t.onSavepoint(ctx, "RELEASE SAVEPOINT "); err != nil {
+		if err := t.onSavepoint(ctx, t.ledger.Engine.Closing(savepoint)); err != nil {
 			return false, err
 		}
 		t.released = true
@@ -130,7 +130,7 @@ func (t *tx) Commit(ctx context.Context) error {
 
 // Undo implements [runtime.OnceTx].
 func (t *tx) Undo(ctx context.Context) error {
-	for _, statement := range []string{"ROLLBACK TO SAVEPOINT ", "RELEASE SAVEPOINT "} {
+	for _, statement := range []string{"ROLLBACK TO SAVEPOINT " + savepoint, "RELEASE SAVEPOINT " + savepoint} {
 		if err := t.onSavepoint(ctx, statement); err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (t *tx) Rollback(ctx context.Context) error {
 	defer t.conn.Release()
 	var gone error
 	if !t.released {
-		gone = t.onSavepoint(ctx, "ROLLBACK TO SAVEPOINT ")
+		gone = t.onSavepoint(ctx, "ROLLBACK TO SAVEPOINT "+savepoint)
 	}
 	err := t.tx.Rollback(ctx)
 	if gone != nil && !errors.Is(gone, runtime.ErrTxFailed) {
@@ -174,7 +174,7 @@ func (t *tx) onSavepoint(ctx context.Context, statement string) error {
 	}
 	ctx, cancel := t.limited(ctx)
 	defer cancel()
-	_, err := t.tx.Exec(ctx, statement+savepoint)
+	_, err := t.tx.Exec(ctx, statement)
 	if errors.Is(err, pgx.ErrTxClosed) {
 		return fmt.Errorf("%w: %w", runtime.ErrTxEnded, err)
 	}

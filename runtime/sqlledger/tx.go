@@ -108,7 +108,7 @@ func (t *tx) Handle() *sql.Tx { return t.tx }
 // Complete implements [runtime.Tx].
 func (t *tx) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
 	if !t.released {
-		if err := t.onSavepoint(ctx, "RELEASE SAVEPOINT "); err != nil {
+		if err := t.onSavepoint(ctx, t.ledger.Engine.Closing(savepoint)); err != nil {
 			return false, t.ledger.Engine.SavepointError(err)
 		}
 		t.released = true
@@ -117,6 +117,9 @@ func (t *tx) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
 	defer cancel()
 	stands, err := t.ledger.CompleteIn(ctx, t.tx, c)
 	t.completes = c.Fence
+	// A handler may have left the connection in another database, or as another
+	// role (USE and SET ROLE on MySQL): it is closed then.
+	t.broken = err
 	return stands, err
 }
 
@@ -128,7 +131,7 @@ func (t *tx) Commit(ctx context.Context) error {
 
 // Undo implements [runtime.OnceTx].
 func (t *tx) Undo(ctx context.Context) error {
-	for _, statement := range []string{"ROLLBACK TO SAVEPOINT ", "RELEASE SAVEPOINT "} {
+	for _, statement := range []string{"ROLLBACK TO SAVEPOINT " + savepoint, "RELEASE SAVEPOINT " + savepoint} {
 		if err := t.onSavepoint(ctx, statement); err != nil {
 			return t.ledger.Engine.SavepointError(err)
 		}
@@ -147,9 +150,9 @@ func (t *tx) Rollback(ctx context.Context) error {
 			undone = teller.undone(limited, t.tx)
 			cancel()
 		}
-		gone = t.onSavepoint(ctx, "ROLLBACK TO SAVEPOINT ")
+		gone = t.onSavepoint(ctx, "ROLLBACK TO SAVEPOINT "+savepoint)
 	}
-	t.broken = gone
+	t.broken = errors.Join(t.broken, gone)
 	err := t.close(ctx, "ROLLBACK", t.tx.Rollback)
 	if gone = t.ledger.Engine.SavepointError(gone); gone != nil && !(undone && errors.Is(gone, runtime.ErrTxEnded)) {
 		return gone
@@ -170,7 +173,7 @@ type undoneTeller interface {
 func (t *tx) onSavepoint(ctx context.Context, statement string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.ledger.Limit)
 	defer cancel()
-	_, err := t.tx.ExecContext(ctx, statement+savepoint)
+	_, err := t.tx.ExecContext(ctx, statement)
 	return err
 }
 

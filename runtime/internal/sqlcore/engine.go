@@ -29,6 +29,10 @@ type Engine struct {
 	// OpenTx are settings that a handler's transaction makes for itself when
 	// it is opened with a lease: statements that end with "; ". Nil makes none.
 	OpenTx func(lease time.Duration) string
+	// CloseTx follows a handler's last statement, on the end of the one that
+	// releases its savepoint: statements that begin with "; ". It undoes what a
+	// handler set for the transaction and what ours would suffer from.
+	CloseTx string
 	// OneWriter says that a database has one writer at a time.
 	OneWriter bool
 	// Prepared says that statements are prepared once for each connection, and
@@ -147,6 +151,9 @@ func (e Engine) ClassifyCommit(err error) error {
 func (e Engine) Opening(savepoint string, lease time.Duration) string {
 	return e.Settings(lease) + "SAVEPOINT " + savepoint
 }
+
+// Closing is what ends a handler's part of its transaction.
+func (e Engine) Closing(savepoint string) string { return "RELEASE SAVEPOINT " + savepoint + e.CloseTx }
 
 // Settings are the engine's settings for a handler's transaction.
 func (e Engine) Settings(lease time.Duration) string {
