@@ -18,8 +18,11 @@ type unfit struct {
 // tag takes out of the body are not looked at.
 func unfillable(root types.Type) *unfit {
 	s, ok := structOf(root)
-	if !ok || readsItself(root) {
+	if !ok {
 		return nil
+	}
+	if readsItself(root) {
+		return borrowed(root, readers...)
 	}
 	return (&fillReader{seen: map[types.Type]bool{types.Unalias(root): true}, own: readsItself}).fields(s, "")
 }
@@ -28,8 +31,11 @@ func unfillable(root types.Type) *unfit {
 // at all, although it says something.
 func unsaid(root types.Type) *unfit {
 	s, ok := structOf(root)
-	if !ok || writesItself(root) {
+	if !ok {
 		return nil
+	}
+	if writesItself(root) {
+		return borrowed(root, writers...)
 	}
 	return (&fillReader{seen: map[types.Type]bool{types.Unalias(root): true}, own: writesItself, output: true}).fields(s, "")
 }
@@ -40,6 +46,12 @@ type fillReader struct {
 	own    func(types.Type) bool // a type has its own form of JSON
 	output bool
 }
+
+// readers and writers are the methods by which a type has its own form.
+var (
+	readers = []string{"UnmarshalJSON", "UnmarshalText"}
+	writers = []string{"MarshalJSON", "MarshalText"}
+)
 
 // readsItself reports whether a variable of type t reads JSON by a method of
 // its own.
@@ -53,6 +65,10 @@ func writesItself(t types.Type) bool {
 }
 
 func (r *fillReader) fields(s *types.Struct, way string) *unfit {
+	if lost := lostMember(s); lost != nil {
+		lost.way = strings.TrimPrefix(way+"."+lost.way, ".")
+		return lost
+	}
 	for i := range s.NumFields() {
 		field := s.Field(i)
 		name, visible := jsonName(field, s.Tag(i))
@@ -108,7 +124,15 @@ func (r *fillReader) value(t types.Type, way string) *unfit {
 		return &unfit{nil, way, "is " + what}
 	}
 	if r.own(t) {
-		return nil
+		names := readers
+		if r.output {
+			names = writers
+		}
+		lost := borrowed(t, names...)
+		if lost != nil {
+			lost.way = way + "." + lost.way
+		}
+		return lost
 	}
 	if isError(t) && r.output {
 		return &unfit{nil, way, "is an error, whose text JSON does not write"}

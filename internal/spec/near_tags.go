@@ -64,6 +64,10 @@ func (r *fieldReader) placed(tag string) bool {
 
 // nearMiss reports a tag that was most likely meant for us.
 func (r *fieldReader) nearMiss(field *types.Var, tag string) {
+	if option, meant := slipInOptions(tag); option != "" {
+		r.report(field, CodeTag, "the option %q of the json tag says nothing (did you mean %s?)", option, meant)
+		return
+	}
 	_, named := reflect.StructTag(tag).Lookup("json")
 	hidden := reflect.StructTag(tag).Get("json") == "-"
 	for _, match := range tagKey.FindAllStringSubmatch(tag, -1) {
