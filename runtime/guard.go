@@ -219,8 +219,10 @@ type outcome struct {
 	answer Answer
 	err    error
 	abort  bool // by http.ErrAbortHandler
-	as     Failure
-	took   time.Duration
+	// conflict says that its transaction met another one: nothing of it stands.
+	conflict bool
+	as       Failure
+	took     time.Duration
 }
 
 // errUnfinished is the outcome of work that neither returned nor panicked.

@@ -39,7 +39,7 @@ func (t *transactedOnce) reopen(ctx context.Context, h *held) (bool, error) {
 }
 
 func (t *transactedOnce) settle(ctx context.Context, h *held, call Call, out *outcome) (Result, error) {
-	for t.mayRunAgain(h, out) {
+	for t.look(ctx, out); t.mayRunAgain(h, out); t.look(ctx, out) {
 		if err := t.tx.Rollback(ctx); err != nil {
 			return t.rolledBack(ctx, h, call, out, err)
 		}
@@ -82,7 +82,7 @@ func (t *transactedOnce) commit(ctx context.Context, h *held, call Call, out *ou
 	err := t.tx.Commit(ctx)
 	switch {
 	case errors.Is(err, ErrTxConflict):
-		out.err = err
+		out.err, out.conflict = err, true
 		if !t.mayRunAgain(h, out) {
 			return t.tookNoEffect(ctx, h, out)
 		}

@@ -37,8 +37,6 @@ type onceTx struct {
 
 func (l *onceLedger) CanOnce() bool { return !l.cannot }
 
-func (l *onceLedger) Conflict(err error) bool { return errors.Is(err, errDeadlock) }
-
 func (l *onceLedger) BeginOnce(ctx context.Context, c runtime.Claim) (runtime.OnceTx[*bookTx], runtime.Claimed, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

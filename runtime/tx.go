@@ -25,11 +25,9 @@ import (
 // sake of another.
 func DoTx[T any](ctx context.Context, g *Guard, ledger TxLedger[T], call Call, fn func(context.Context, T) (Answer, error)) (Result, error) {
 	t := &transacted{Guard: g, retries: g.policy.Retry}
-	if teller, ok := ledger.(ConflictTeller); ok {
-		t.conflict = teller.Conflict
-	}
 	use := func(tx Tx[T]) {
 		t.tx = tx
+		t.teller, _ = tx.(ConflictTeller)
 		if boundary.Armed() {
 			t.tx = steppedTx{tx}
 		}
@@ -68,23 +66,26 @@ func DoTx[T any](ctx context.Context, g *Guard, ledger TxLedger[T], call Call, f
 
 var errNotOnce = errors.New("idemgen: this ledger's database cannot commit claim and effect together: set Once to false")
 
-// ConflictTeller is implemented by ledgers that know their database's errors.
-// Conflict reports whether an error that work met in its transaction passes
-// when the work runs again: a deadlock, a serialization failure, a lock that
-// did not come.
+// ConflictTeller is implemented by transactions that know whether they have lost
+// to another one.
 type ConflictTeller interface {
-	Conflict(err error) bool
+	// Conflict reports whether err, with which the work ended, is what the
+	// transaction itself has met for the sake of another: a deadlock, a
+	// serialization failure, a lock that did not come. An error of that kind
+	// may as well come of another database: so the state of the transaction
+	// decides, which is asked before it ends. What cannot be told is false.
+	Conflict(ctx context.Context, err error) bool
 }
 
 // transacted settles work that ran in a transaction.
 type transacted struct {
 	*Guard
-	conflict func(error) bool // nil where the ledger cannot tell
-	retries  int              // left
+	retries int // left
 	// begin opens a transaction under a claim; tx and work are its own then.
-	begin func(context.Context, *held) (bool, error)
-	tx    ending
-	work  func(context.Context) (Answer, error)
+	begin  func(context.Context, *held) (bool, error)
+	tx     ending
+	teller ConflictTeller // nil where the transaction cannot tell
+	work   func(context.Context) (Answer, error)
 }
 
 // ending is what ends a transaction.
@@ -109,7 +110,7 @@ func (t *transacted) prepare(ctx context.Context, h *held) (execution, error) {
 func (t *transacted) cut(ctx context.Context) { t.tx.Rollback(ctx) }
 
 func (t *transacted) settle(ctx context.Context, h *held, call Call, out *outcome) (Result, error) {
-	for t.mayRunAgain(h, out) {
+	for t.look(ctx, out); t.mayRunAgain(h, out); t.look(ctx, out) {
 		if err := t.tx.Rollback(ctx); err != nil {
 			return t.rolledBack(ctx, h, call, out, err)
 		}
@@ -170,7 +171,7 @@ func (g *Guard) keepIn(ctx context.Context, tx ending, h *held, stored StoredAns
 
 // conflicted settles work that was rolled back at its commit.
 func (t *transacted) conflicted(ctx context.Context, h *held, call Call, out *outcome, cause error) (Result, error) {
-	out.err = cause
+	out.err, out.conflict = cause, true
 	if !t.mayRunAgain(h, out) {
 		t.passConflict(ctx, out)
 		return t.Guard.settle(ctx, h, call, out)
@@ -201,28 +202,26 @@ func (t *transacted) rolledBack(ctx context.Context, h *held, call Call, out *ou
 	return t.Guard.settle(ctx, h, call, out)
 }
 
-// isConflict reports whether the work ended in an error, of which it said
-// nothing else, that the database gave it for the sake of another transaction.
-func (t *transacted) isConflict(out *outcome) bool {
+// look asks the transaction of work that has just ended whether the error, of
+// which the work said nothing else, is its own, and given to it for the sake of
+// another transaction.
+func (t *transacted) look(ctx context.Context, out *outcome) {
+	out.conflict = false
 	var marked *disposedError
-	if out.err == nil || errors.As(out.err, &marked) {
-		return false
+	if out.err == nil || t.teller == nil || errors.As(out.err, &marked) {
+		return
 	}
-	if errors.Is(out.err, ErrTxConflict) {
-		return true
+	if _, classified := statusOf(out.err); !classified {
+		out.conflict = t.teller.Conflict(ctx, out.err)
 	}
-	if t.conflict == nil || !t.conflict(out.err) {
-		return false
-	}
-	_, classified := statusOf(out.err)
-	return !classified
 }
 
 // passConflict makes a conflict a refusal that invites a retry.
 func (t *transacted) passConflict(ctx context.Context, out *outcome) {
-	if !t.isConflict(out) {
+	if !out.conflict {
 		return
 	}
+	out.conflict = false
 	out.err, out.as = &Error{Status: 503, Code: CodeLedgerUnavailable, RetryAfter: retryAtOnce, Cause: out.err,
 		Message: "The request took no effect, because it met another one in the database. Retry with the same key."}, FailureRelease
 	out.answer = t.failureAnswer(ctx, out.err, out.as)
@@ -231,7 +230,7 @@ func (t *transacted) passConflict(ctx context.Context, out *outcome) {
 // mayRunAgain reports whether work that met a conflict runs again in the same
 // claim: there is time for it, and it has not been tried too often.
 func (t *transacted) mayRunAgain(h *held, out *outcome) bool {
-	return t.retries > 0 && t.isConflict(out) && time.Since(h.sent) < t.policy.Timeout
+	return t.retries > 0 && out.conflict && time.Since(h.sent) < t.policy.Timeout
 }
 
 // runAgain runs the work in a new transaction.

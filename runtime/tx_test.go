@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -44,6 +46,7 @@ type txLedger struct {
 	rollback   error
 	rollbacks  int
 	lostBefore bool
+	healthy    bool // its transactions meet no other
 }
 
 func (l *txLedger) Begin(ctx context.Context, f runtime.Fence, _ time.Duration) (runtime.Tx[*bookTx], bool, error) {
@@ -381,12 +384,12 @@ func TestTxNeedsAKey(t *testing.T) {
 	}
 }
 
-// conflicted is a ledger that knows one error as a conflict.
-type conflicted struct{ *txLedger }
-
 var errDeadlock = errors.New("deadlock")
 
-func (conflicted) Conflict(err error) bool { return errors.Is(err, errDeadlock) }
+// Conflict implements runtime.ConflictTeller.
+func (tx *bookTx) Conflict(_ context.Context, err error) bool {
+	return errors.Is(err, errDeadlock) && !tx.ledger.healthy
+}
 
 // Work that the database rolled back for the sake of another is released and
 // its caller invited to retry, unless the work said what it wants, or our own
@@ -409,7 +412,7 @@ func TestTxConflictInvitesARetry(t *testing.T) {
 			l.faulty = g.ledger
 			p := txPolicy()
 			p.Failure = runtime.FailureStore
-			h := runtime.HandleTx(g.server, conflicted{l}, p, orders, func(*runtime.Request) (runtime.TxWork[*bookTx], error) {
+			h := runtime.HandleTx(g.server, l, p, orders, func(*runtime.Request) (runtime.TxWork[*bookTx], error) {
 				return func(ctx context.Context, tx *bookTx) (*runtime.Response, error) {
 					if g.runs++; g.runs == 1 {
 						return nil, c.err
@@ -432,6 +435,30 @@ func TestTxConflictInvitesARetry(t *testing.T) {
 				t.Errorf("the work ran %d times", g.runs)
 			}
 		})
+	}
+}
+
+// An error of the kind that another database gave, or a network, is the work's
+// own: it is stored under store, and the work runs once.
+func TestTxErrorOfSomebodyElseIsNoConflict(t *testing.T) {
+	for name, err := range map[string]error{
+		"deadlock elsewhere": errDeadlock, "EOF": io.EOF, "wrapped": fmt.Errorf("charge: %w", io.ErrUnexpectedEOF),
+		"network": &net.OpError{Op: "read", Net: "tcp", Err: errors.New("reset")}, "conflict by name": runtime.ErrTxConflict,
+	} {
+		for _, once := range []bool{false, true} {
+			g := newRig(t)
+			p := txPolicy()
+			p.Failure, p.Retry, p.Once = runtime.FailureStore, 2, once
+			l := &onceLedger{}
+			h := g.once(l, p, func(context.Context, *bookTx) (*runtime.Response, error) { return nil, err })
+			l.healthy = true
+			first := do(h, request("k", ""))
+			wantCode(t, first, 500, "internal_error")
+			wantReplay(t, first, do(h, request("k", "")))
+			if g.runs != 1 {
+				t.Errorf("%s, once=%v: %d runs", name, once, g.runs)
+			}
+		}
 	}
 }
 
@@ -465,7 +492,7 @@ func TestTxCommitLostToAnother(t *testing.T) {
 // conflicting serves work that meets another transaction each time.
 func (g *rig) conflicting(l *txLedger, p runtime.Policy, fn func()) http.Handler {
 	l.faulty = g.ledger
-	return runtime.HandleTx(g.server, conflicted{l}, p, orders, func(*runtime.Request) (runtime.TxWork[*bookTx], error) {
+	return runtime.HandleTx(g.server, l, p, orders, func(*runtime.Request) (runtime.TxWork[*bookTx], error) {
 		return func(context.Context, *bookTx) (*runtime.Response, error) {
 			g.runs++
 			fn()

@@ -109,15 +109,15 @@ var txMutations = []mutation{
 	{
 		what: "a conflict is the handler's failure",
 		file: "runtime/tx.go",
-		old:  "if t.conflict == nil || !t.conflict(out.err) {",
-		new:  "if t.conflict == nil || t.conflict(out.err) {",
+		old:  "out.conflict = t.teller.Conflict(ctx, out.err)",
+		new:  "out.conflict = !t.teller.Conflict(ctx, out.err)",
 		test: runtimeTest("TestTxConflictInvitesARetry"),
 	},
 	{
 		what: "a conflict that the handler held is released",
 		file: "runtime/tx.go",
-		old:  "if out.err == nil || errors.As(out.err, &marked) {",
-		new:  "if out.err == nil || marked != nil {",
+		old:  "t.teller == nil || errors.As(out.err, &marked) {",
+		new:  "t.teller == nil || marked != nil {",
 		test: runtimeTest("TestTxConflictInvitesARetry"),
 	},
 	{

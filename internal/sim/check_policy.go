@@ -27,7 +27,7 @@ func (c *checker) released(r *requestAccount) {
 		return
 	}
 	switch r.outcome {
-	case failing, holding, heldConflict, panicking, aborting, exiting, tooLarge:
+	case failing, foreign, holding, heldConflict, panicking, aborting, exiting, tooLarge:
 	default:
 		if c.transactions {
 			return

@@ -15,7 +15,7 @@ type conn struct {
 
 var (
 	_ runtime.OnceLedger[*transaction] = (*conn)(nil)
-	_ runtime.ConflictTeller           = (*conn)(nil)
+	_ runtime.ConflictTeller           = (*txConn)(nil)
 )
 
 // statement makes a statement on behalf of a request: the context's, or, in

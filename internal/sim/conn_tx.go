@@ -60,8 +60,11 @@ func (c *conn) opened(s *statement, tx *transaction) {
 // another transaction win.
 var errConflict = errors.New("could not serialize access")
 
-// Conflict implements [runtime.ConflictTeller].
-func (c *conn) Conflict(err error) bool { return errors.Is(err, errConflict) }
+// Conflict implements [runtime.ConflictTeller]: of errors of the same kind, only
+// that of its own transaction is one.
+func (t *txConn) Conflict(_ context.Context, err error) bool {
+	return errors.Is(err, errConflict) && (t.tx.failed || t.conn.world.variant == ForeignConflicts)
+}
 
 // txConn is a transaction as its process sees it.
 type txConn struct {

@@ -61,6 +61,7 @@ const (
 	conflicting    outcome = "conflict"
 	heldConflict   outcome = "conflict, held by mark"
 	passingOver    outcome = "201 after a conflict"
+	foreign        outcome = "conflict of another database"
 	commitCalled   outcome = "commit called"
 	commitSent     outcome = "COMMIT sent"
 	rollbackCalled outcome = "rollback called"
@@ -208,6 +209,8 @@ func (r *request) work(ctx context.Context, tx *transaction) (runtime.Answer, er
 		case heldConflict:
 			return runtime.Answer{}, runtime.Hold(errConflict)
 		}
+	case foreign:
+		return runtime.Answer{}, errConflict
 	case commitCalled, commitSent, rollbackCalled, rollbackSent:
 		r.endByHand(tx)
 		switch r.then {

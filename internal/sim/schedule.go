@@ -166,7 +166,7 @@ func (s *scheduler) decide(r *request) {
 	r.outcome, r.then = outcomes[s.IntN(len(outcomes))], ""
 	switch {
 	case s.conflicts && s.chance(25):
-		r.outcome = []outcome{conflicting, conflicting, conflicting, heldConflict, passingOver}[s.IntN(5)]
+		r.outcome = []outcome{conflicting, conflicting, conflicting, heldConflict, passingOver, foreign}[s.IntN(6)]
 	case s.unruly && s.chance(40):
 		r.outcome = []outcome{commitCalled, commitSent, rollbackCalled, rollbackSent}[s.IntN(4)]
 		r.then = []outcome{created, failing, conflicting}[s.IntN(3)]

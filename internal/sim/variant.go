@@ -33,6 +33,7 @@ const (
 	EagerRetry           Variant = "one retry too many"                       // more than the policy says
 	KeptEffect           Variant = "retry that keeps the effect"              // of the run that met another transaction
 	StoredFailures       Variant = "stored failures"                          // whatever the policy says
+	ForeignConflicts     Variant = "conflicts of others"                      // an error of the kind counts, whoever met it
 	UnseenEnd            Variant = "end by hand unseen"                       // a transaction that its handler ended is taken for ours
 	EarlyReplay          Variant = "replay before durability"                 // of an answer that no standby has
 	EarlyRecognition     Variant = "own row recognised before durability"     // a row that is seen counts as one that was acknowledged
@@ -43,6 +44,6 @@ var Variants = []Variant{
 	UnfencedCompletion, AgeOnlyTakeover, BlindSweep, OwnerlessRelease, ExpiredBeatsLease, DeadlineFromAnswer,
 	AnswerBeforeDurable, InsertAlwaysWins, BlindFingerprint, SharedPrincipals, AlteredReplay, RawErrors,
 	FencingFromClock, CompletionOutsideTx, CommitWithoutRowLock, ForgottenCompletion, EmptyRenewal, SecondCompletion,
-	GatelessClaims, AnswerBeforeCommit, EmptyUndo, UndecidedRetry, EagerRetry, KeptEffect, StoredFailures, UnseenEnd,
+	GatelessClaims, AnswerBeforeCommit, EmptyUndo, UndecidedRetry, EagerRetry, KeptEffect, StoredFailures, ForeignConflicts, UnseenEnd,
 	EarlyReplay, EarlyRecognition,
 }

@@ -35,6 +35,7 @@ var catches = map[Variant]Invariant{
 	EagerRetry:           ClaimedRun,
 	KeptEffect:           Together,
 	StoredFailures:       FailurePolicy,
+	ForeignConflicts:     ClaimedRun,
 	UnseenEnd:            Together,
 	EarlyReplay:          Durable,
 	EarlyRecognition:     Durable,

@@ -47,3 +47,9 @@ type handledTx[T any] struct {
 
 // Handle implements [runtime.Tx].
 func (t handledTx[T]) Handle() Handle { return t.handle(t.Tx.Handle()) }
+
+// Conflict implements [runtime.ConflictTeller].
+func (t handledTx[T]) Conflict(ctx context.Context, err error) bool {
+	teller, ok := t.Tx.(runtime.ConflictTeller)
+	return ok && teller.Conflict(ctx, err)
+}

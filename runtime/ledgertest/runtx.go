@@ -50,6 +50,7 @@ func RunTxOf[T any](t *testing.T, handle func(T) Handle, open func(t *testing.T)
 	}{
 		{"Commit", commitCases},
 		{"Begin", beginCases},
+		{"Conflicts", conflictCases},
 		{"Ended", endedCases},
 		{"Contexts", txContextCases},
 		{"Races", txRaceCases},

@@ -82,6 +82,8 @@ func (l *Ledger) open(ctx context.Context, settings string, first func(context.C
 	return t, true, nil
 }
 
+var _ runtime.ConflictTeller = (*tx)(nil)
+
 // tx is one handler's transaction.
 type tx struct {
 	ledger   *Ledger
@@ -154,6 +156,14 @@ func (t *tx) Rollback(ctx context.Context) error {
 		return gone
 	}
 	return t.ledger.Engine.Classify(err)
+}
+
+// Conflict implements [runtime.ConflictTeller]. A statement that fails fails its
+// transaction, of which the connection keeps account.
+func (t *tx) Conflict(_ context.Context, err error) bool {
+	conn := t.conn.Conn().PgConn()
+	// Not the ledger's engine, which would learn of others' prepared statements.
+	return sqlcore.Postgres.MayConflict(err) && !conn.IsClosed() && conn.TxStatus() == 'E'
 }
 
 // limited is the context of the transaction's own statements. One that ended

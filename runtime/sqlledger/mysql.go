@@ -267,25 +267,25 @@ func (m *mysql) EndLease(ctx context.Context, db DBTX, p FenceParams) (int64, er
 	return 1, nil
 }
 
-// undone implements undoneTeller. The server's list of what its last statement
+// conflicted implements lastTeller. The server's list of what its last statement
 // met with is emptied by the next statement, so an error in it that rolled the
 // transaction back was followed by nothing.
-func (m *mysql) undone(ctx context.Context, tx *sql.Tx) bool {
+func (m *mysql) conflicted(ctx context.Context, tx *sql.Tx) bool {
 	rows, err := tx.QueryContext(ctx, "SHOW WARNINGS")
 	if err != nil {
 		return false
 	}
 	defer rows.Close()
-	undone := false
+	conflicted := false
 	for rows.Next() {
 		var level, message string
 		var number uint16
 		if err := rows.Scan(&level, &number, &message); err != nil {
 			return false
 		}
-		undone = undone || level == "Error" && sqlcore.MySQLRollsBack(number)
+		conflicted = conflicted || level == "Error" && sqlcore.MySQLRollsBack(number)
 	}
-	return undone && rows.Err() == nil
+	return conflicted && rows.Err() == nil
 }
 
 // fits refuses what is too long for its column: a server that is not strict

@@ -90,6 +90,8 @@ func (l *Ledger) open(ctx context.Context, lease time.Duration, first func(conte
 	return t, true, nil
 }
 
+var _ runtime.ConflictTeller = (*tx)(nil)
+
 // tx is one handler's transaction.
 type tx struct {
 	ledger   *Ledger
@@ -145,9 +147,9 @@ func (t *tx) Rollback(ctx context.Context) error {
 	var gone error
 	undone := false
 	if !t.released {
-		if teller, ok := t.ledger.Statements.(undoneTeller); ok {
+		if teller, ok := t.ledger.Statements.(lastTeller); ok {
 			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.ledger.Limit)
-			undone = teller.undone(limited, t.tx)
+			undone = teller.conflicted(limited, t.tx)
 			cancel()
 		}
 		gone = t.onSavepoint(ctx, "ROLLBACK TO SAVEPOINT "+savepoint)
@@ -160,12 +162,31 @@ func (t *tx) Rollback(ctx context.Context) error {
 	return t.ledger.Engine.Classify(err)
 }
 
-// undoneTeller is implemented by statements of engines that roll a whole
-// transaction back when a statement of it fails in certain ways, after which
-// statements autocommit. It tells whether that was the last that happened, so
-// that nothing of the transaction stands.
-type undoneTeller interface {
-	undone(ctx context.Context, tx *sql.Tx) bool
+// Conflict implements [runtime.ConflictTeller]. The error must be of the kind,
+// and the database must say of this transaction that it has met one: by what the
+// last statement met where the server keeps that, and otherwise by refusing
+// every further statement. SQLite does neither, and need not: a handler's
+// transaction is its file's only writer from its first statement on, so that no
+// lock of that file can be refused to it.
+func (t *tx) Conflict(ctx context.Context, err error) bool {
+	if !t.ledger.Engine.MayConflict(err) || t.ledger.Engine.OneWriter {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.ledger.Limit)
+	defer cancel()
+	if teller, ok := t.ledger.Statements.(lastTeller); ok {
+		return teller.conflicted(ctx, t.tx)
+	}
+	_, err = t.tx.ExecContext(ctx, "SELECT 1")
+	return t.ledger.Engine.Is(err, sqlcore.Failed)
+}
+
+// lastTeller is implemented by statements of engines whose server keeps what its
+// last statement met with. It tells whether that was a conflict, with which the
+// server may have rolled the whole transaction back, after which statements
+// autocommit: it was the last that happened, so that nothing of it stands.
+type lastTeller interface {
+	conflicted(ctx context.Context, tx *sql.Tx) bool
 }
 
 // onSavepoint runs a statement on the savepoint, under the ledger's limit alone:

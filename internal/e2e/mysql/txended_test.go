@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"io"
 	"testing"
 
 	"github.com/idemgen/idemgen/runtime"
@@ -125,7 +127,7 @@ func TestDeadlockAtTheEndIsARollback(t *testing.T) {
 		if _, err := tx.Handle().Exec("INSERT INTO effects VALUES ('mine')"); err != nil {
 			t.Fatal(err)
 		}
-		if err := deadlock(t, db, tx.Handle()); !l.Conflict(err) {
+		if err := deadlock(t, db, tx.Handle()); !tx.(runtime.ConflictTeller).Conflict(t.Context(), err) {
 			t.Errorf("a deadlock is no conflict: %v", err)
 		}
 		if err := tx.Rollback(t.Context()); err != nil {
@@ -196,6 +198,81 @@ func TestDeadlockOfAHandlerInvitesARetry(t *testing.T) {
 	result, err = runtime.DoTx(t.Context(), g, l, call("k"), work)
 	if status(result, err) != 201 || runs != 2 || count(t, db, "mine") != 1 {
 		t.Errorf("the retry got %+v, %v after %d runs", result, err, runs)
+	}
+}
+
+// The same error is a conflict of the transaction that met it, and none of
+// another one, also where it left the transaction as it was.
+func TestConflictIsOfTheTransactionThatMetIt(t *testing.T) {
+	l, db := newLedger(t, 0)
+	effects(t, db)
+	conflict := func(tx runtime.Tx[*sql.Tx], err error) bool {
+		return tx.(runtime.ConflictTeller).Conflict(t.Context(), err)
+	}
+	begin := func(key string) (runtime.Tx[*sql.Tx], runtime.Fence) {
+		f := insert(t, l, key)
+		tx, held, err := l.Begin(t.Context(), f, lease)
+		if err != nil || !held {
+			t.Fatal(held, err)
+		}
+		return tx, f
+	}
+	met, _ := begin("met")
+	refused := deadlock(t, db, met.Handle())
+	healthy, f := begin("healthy")
+	if !conflict(met, refused) || conflict(healthy, refused) {
+		t.Errorf("%v: of the one that met it %v, of another %v", refused, conflict(met, refused), conflict(healthy, refused))
+	}
+	if err := met.Rollback(t.Context()); err != nil {
+		t.Error(err)
+	}
+
+	holder, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Rollback()
+	if _, err := holder.Exec("SELECT * FROM effects WHERE name = 'left' FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	waiting, _ := begin("waiting")
+	if _, err := waiting.Handle().Exec("SET innodb_lock_wait_timeout = 1"); err != nil {
+		t.Fatal(err)
+	}
+	_, refused = waiting.Handle().Exec("SELECT * FROM effects WHERE name = ? FOR UPDATE", "left")
+	if refused == nil || !conflict(waiting, refused) || conflict(healthy, refused) {
+		t.Errorf("%v: of the one that met it %v, of another %v", refused, conflict(waiting, refused), conflict(healthy, refused))
+	}
+	if err := waiting.Rollback(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if stands, err := healthy.Complete(t.Context(), completion(f, []byte("answer"))); err != nil || !stands {
+		t.Fatal(stands, err)
+	}
+	if err := healthy.Commit(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A payment service that closes its connection is no conflict of ours: under
+// store the failure is the answer, and the charge is made once.
+func TestErrorOfAPeerIsStored(t *testing.T) {
+	l, db := newLedger(t, 0)
+	effects(t, db)
+	g := newGuard(t, newEngine(t, l), func(p *runtime.Policy) { p.Failure, p.Retry = runtime.FailureStore, 2 })
+	charges := 0
+	for i := range 2 {
+		result, err := runtime.DoTx(t.Context(), g, l, call("k"), func(_ context.Context, tx *sql.Tx) (runtime.Answer, error) {
+			charges++
+			_, err := tx.Exec("INSERT INTO effects VALUES ('mine')")
+			return runtime.Answer{}, errors.Join(err, fmt.Errorf("charge: %w", io.EOF))
+		})
+		if err != nil || result.Answer.Status != 500 || result.Replayed != (i == 1) {
+			t.Errorf("%+v, %v", result, err)
+		}
+	}
+	if charges != 1 || count(t, db, "mine") != 0 {
+		t.Errorf("%d charges, %d effects", charges, count(t, db, "mine"))
 	}
 }
 

@@ -47,12 +47,6 @@ func (l *Core[DB]) NotifyRetry(f func(ctx context.Context, statement string, err
 	l.onRetry = append(l.onRetry, f)
 }
 
-// Conflict implements [runtime.ConflictTeller].
-func (l *Core[DB]) Conflict(err error) bool {
-	class := l.Engine.class(err)
-	return class == Retry || class == Conflict || class == Locked
-}
-
 // Insert implements [runtime.Ledger].
 func (l *Core[DB]) Insert(ctx context.Context, c runtime.Claim) (runtime.Claimed, bool, error) {
 	params := insertParams(c)

@@ -90,6 +90,13 @@ func (e Engine) classOf(err error) Class {
 // Is reports whether an error is of a class.
 func (e Engine) Is(err error, class Class) bool { return err != nil && e.class(err) == class }
 
+// MayConflict reports whether an error is of the kind that a transaction meets
+// for the sake of another. Whose transaction it was is not in it.
+func (e Engine) MayConflict(err error) bool {
+	class := e.class(err)
+	return class == Conflict || class == Locked
+}
+
 // Passing reports whether a statement that failed may well succeed at once.
 func (e Engine) Passing(err error) bool {
 	if errors.Is(err, runtime.ErrUnavailable) {
