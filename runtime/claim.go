@@ -108,6 +108,9 @@ func (a *attempt) take(ctx context.Context, call Call, row *Row) (*held, Result,
 	if row.Owner == a.claim.Owner && !row.Completed {
 		return a.recognise(ctx, row)
 	}
+	if err := a.guard.endOutlived(ctx, a.claim.ID, row); err != nil {
+		return nil, Result{}, claimFailed(err)
+	}
 	v, result, err := a.guard.decide(ctx, a.claim.ID, call, row)
 	if v == answered {
 		return nil, result, err

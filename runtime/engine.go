@@ -24,6 +24,7 @@ type Engine struct {
 	waiters    waiters
 	gates      gates
 	retakes    retakes
+	sightings  sightings
 	overdue    overdue
 }
 

@@ -2,15 +2,22 @@ package sqlcore
 
 import (
 	"context"
+	"time"
 
 	"github.com/idemgen/idemgen/runtime"
 )
 
 var _ runtime.OperatorLedger = (*Core[any])(nil)
 
+// countsLimit is for an operator who reads a whole table of many millions of rows,
+// which takes longer than any statement of a request may.
+const countsLimit = 10 * time.Minute
+
 // Counts implements [runtime.OperatorLedger].
 func (l *Core[DB]) Counts(ctx context.Context) (counts []runtime.Count, err error) {
-	err = l.Retry(ctx, "counts", func(ctx context.Context, _ int) error {
+	ctx, cancel := context.WithTimeout(ctx, max(l.Limit, countsLimit))
+	defer cancel()
+	err = l.retry(ctx, "counts", func(ctx context.Context, _ int) error {
 		rows, err := l.Statements.Counts(ctx, l.Reader)
 		counts = make([]runtime.Count, len(rows))
 		for i, row := range rows {
