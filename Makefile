@@ -1,7 +1,7 @@
 # Every target works from a fresh clone. `make help` lists them.
 
 GO ?= go
-MODULES := . example prove internal/e2e bench
+MODULES := . example example/routers prove internal/e2e bench
 LEDGERS := sqlite postgres/pgx postgres/sql mysql
 SQLC := .tmp/sqlc
 STATICCHECK := .tmp/staticcheck
@@ -27,12 +27,12 @@ lint: $(STATICCHECK) ## gofmt, go vet and staticcheck
 .PHONY: check
 check: $(SQLC) ## generated files are what the generators make today
 	for d in $(LEDGERS); do (cd queries/$$d && $(CURDIR)/$(SQLC) diff) || exit 1; done
-	cd example && GOWORK=off $(GO) tool idemgen check ./...
+	for m in example example/routers; do (cd $$m && GOWORK=off $(GO) tool idemgen check ./...) || exit 1; done
 
 .PHONY: generate
 generate: $(SQLC) ## make the generated files again
 	for d in $(LEDGERS); do (cd queries/$$d && $(CURDIR)/$(SQLC) generate) || exit 1; done
-	cd example && GOWORK=off $(GO) generate ./...
+	for m in example example/routers; do (cd $$m && GOWORK=off $(GO) generate ./...) || exit 1; done
 
 .PHONY: demo
 demo: ## generate, build and run the example, and tell its story

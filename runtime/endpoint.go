@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 )
 
@@ -19,6 +18,7 @@ type endpoint struct {
 	mux       *http.ServeMux // fills the wildcards in where the router did not
 	dropped   droppedHeaders
 	flushOnce sync.Once // for the log line about streaming
+	mounted   sync.Once // the log has told of a mount that does not match
 }
 
 // prepared is a request that was decoded.
@@ -66,30 +66,6 @@ func newEndpoint(s *Server, guard *Guard, route Route) (e *endpoint, err error) 
 		e.mux.HandleFunc(route.Pattern, e.serve)
 	}
 	return e, nil
-}
-
-// wildcards are the names in a pattern's braces.
-func wildcards(pattern string) (names []string) {
-	for _, segment := range strings.Split(pattern, "/") {
-		name, found := strings.CutPrefix(segment, "{")
-		name, closed := strings.CutSuffix(name, "}")
-		if name = strings.TrimSuffix(name, "..."); found && closed && name != "$" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// ServeHTTP implements http.Handler. A router that is not a ServeMux may leave
-// the wildcards empty; the endpoint's own mux fills them in then.
-func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	for _, name := range e.wildcards {
-		if r.PathValue(name) == "" {
-			e.mux.ServeHTTP(w, r)
-			return
-		}
-	}
-	e.serve(w, r)
 }
 
 // serve is one request, in the order that the design fixes: principal, key,

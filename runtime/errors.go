@@ -74,6 +74,8 @@ const (
 	CodeBodyUnreadable      = "request_body_unreadable"
 	CodeRequestInvalid      = "request_invalid"
 	CodeMediaTypeUnexpected = "unsupported_media_type"
+	CodeEndpointUnknown     = "endpoint_unknown"
+	CodeMethodNotAllowed    = "method_not_allowed"
 	CodeInternal            = "internal_error"
 )
 
@@ -82,7 +84,8 @@ var ownCodes = map[string]bool{
 	CodeUnauthenticated: true, CodeForbidden: true, CodePrincipalInvalid: true, CodeKeyRequired: true,
 	CodeKeyInvalid: true, CodeKeyReused: true, CodeKeyInProgress: true, CodeKeyRetry: true, CodeKeyExpired: true,
 	CodeResponseTooLarge: true, CodeOutcomeUnknown: true, CodeLedgerUnavailable: true, CodeBodyTooLarge: true,
-	CodeBodyUnreadable: true, CodeBodyConsumed: true, CodeRequestInvalid: true, CodeMediaTypeUnexpected: true, CodeInternal: true,
+	CodeBodyUnreadable: true, CodeBodyConsumed: true, CodeRequestInvalid: true, CodeMediaTypeUnexpected: true, CodeEndpointUnknown: true,
+	CodeMethodNotAllowed: true, CodeInternal: true,
 }
 
 // retryAtOnce is the Retry-After of answers to passing trouble.

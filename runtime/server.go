@@ -13,6 +13,8 @@ import (
 type Server struct {
 	engine    *Engine
 	principal PrincipalFunc
+	routes    []Route
+	form      ErrorForm // of the endpoints
 	err       error
 }
 
@@ -110,6 +112,7 @@ func (s *Server) endpoint(p Policy, route Route, configure func(*endpoint)) http
 		var e *endpoint
 		if e, err = newEndpoint(s, guard, route); err == nil {
 			configure(e)
+			s.routes, s.form = append(s.routes, route), guard.policy.Errors
 			return e
 		}
 	}

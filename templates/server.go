@@ -110,6 +110,7 @@ func (f *file) constructor(api *spec.API, names apiNames) {
 		for i, e := range api.Endpoints {
 			g.Id(s).Dot("mux").Dot("Handle").Call(jen.Lit(e.Method+" "+e.Pattern), jen.Id(s).Dot(names.endpoints[i].field))
 		}
+		g.Id(s).Dot("mux").Dot("Handle").Call(jen.Lit("/"), jen.Id(server).Dot("Unmatched").Call())
 		g.Return(jen.Id(s), jen.Nil())
 	})
 	f.Line()

@@ -115,6 +115,7 @@ func NewCheckoutServer(impl Checkout, ledger runtime.TxLedger[*sql.Tx], principa
 	s.mux.Handle("POST /v1/charges", s.Charge)
 	s.mux.Handle("POST /v1/transfers", s.Transfer)
 	s.mux.Handle("POST /v1/withdrawals", s.Withdraw)
+	s.mux.Handle("/", server.Unmatched())
 	return s, nil
 }
 

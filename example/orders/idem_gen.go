@@ -123,6 +123,7 @@ func NewOrdersServer(impl Orders, ledger runtime.TxLedger[*sql.Tx], principal ru
 	s.mux.Handle("POST /v1/orders/{id}/cancel", s.Cancel)
 	s.mux.Handle("PUT /v1/orders/{id}/receipt", s.Upload)
 	s.mux.Handle("POST /v1/refunds", s.Refund)
+	s.mux.Handle("/", server.Unmatched())
 	return s, nil
 }
 
