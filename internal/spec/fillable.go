@@ -49,8 +49,8 @@ type fillReader struct {
 
 // readers and writers are the methods by which a type has its own form.
 var (
-	readers = []string{"UnmarshalJSON", "UnmarshalText"}
-	writers = []string{"MarshalJSON", "MarshalText"}
+	readers = []string{"UnmarshalJSON", "UnmarshalJSONFrom", "UnmarshalText"}
+	writers = []string{"MarshalJSON", "MarshalJSONTo", "MarshalText"}
 )
 
 // readsItself reports whether a variable of type t reads JSON by a method of
