@@ -37,10 +37,17 @@ func CheckTable(name string, engines ...string) error {
 		if reserved.engine != "" && !slices.Contains(engines, reserved.engine) {
 			continue
 		}
-		for _, part := range []string{schema, table} {
+		// The table of the schema's version has a name that derives from it.
+		for _, part := range []string{schema, table, table + "_schema"} {
 			if slices.Contains(strings.Fields(reserved.words), part) {
 				return fmt.Errorf("table %q: %s is a reserved word of %s", name, part, reserved.name)
 			}
+		}
+	}
+	// A name with its schema is never that of something else.
+	for _, engine := range engines {
+		if !qualified && slices.Contains(strings.Fields(ownNames[engine]), table) {
+			return fmt.Errorf("table %q: the statements of a ledger for %s use the name for something else", name, engine)
 		}
 	}
 	switch {
@@ -54,6 +61,15 @@ func CheckTable(name string, engines ...string) error {
 	return nil
 }
 
+// ownNames are what the statements of an engine name themselves: a table of that
+// name would be hidden there. A test holds them to the statements.
+var ownNames = map[string]string{
+	"sqlite": "due found mine packed row_count state",
+	"postgres": "absent before changed claimed_at completed d deleted dropped due env free generation held inserted k lease_until " +
+		"lock_limit lock_timeout mine now own part place restored row_count state",
+	"mysql": "due found free gone held k mine now row_count state",
+}
+
 // reservedWords are the words that cannot name a table without quotes: those of
 // every engine, and then each engine's own.
 var reservedWords = []struct{ engine, name, words string }{
@@ -62,8 +78,8 @@ var reservedWords = []struct{ engine, name, words string }{
 		intersect into is join limit not null on or order primary references returning select table then to union unique
 		using when where`},
 	{"sqlite", "SQLite", `
-		add alter autoincrement between commit deferrable delete drop escape excluded exists if index insert isnull
-		nothing notnull set transaction update values`},
+		add alter autoincrement between commit current_date current_time current_timestamp deferrable delete drop escape excluded exists if index insert isnull
+		nothing notnull raise set transaction update values`},
 	{"postgres", "PostgreSQL", `
 		analyse analyze any array asc asymmetric authorization binary both cast collation column concurrently cross
 		current_catalog current_date current_role current_schema current_time current_timestamp current_user deferrable
@@ -71,23 +87,24 @@ var reservedWords = []struct{ engine, name, words string }{
 		localtime localtimestamp natural notnull offset only outer overlaps placing right session_user similar some
 		symmetric system_user tablesample trailing true user variadic verbose window with`},
 	{"mysql", "MySQL", `
-		accessible add alter analyze asc asensitive before between bigint blob both by call cascade change char
+		accessible add alter analyze asc asensitive before between bigint binary blob both by call cascade change char
 		character column condition continue convert cross cube cume_dist current_date current_role current_time
 		current_timestamp current_user cursor database databases day_hour day_microsecond day_minute day_second dec
-		decimal declare delayed delete dense_rank desc describe deterministic distinctrow div double drop dual each
+		decimal declare delayed delete delete_domain_id dense_rank desc describe deterministic distinctrow div do_domain_ids double drop dual each
 		elseif empty enclosed escaped exists exit explain false fetch first_value float float4 float8 for force fulltext
-		function generated get grant groups high_priority hour_microsecond hour_minute hour_second if ignore index
+		function generated get grant groups high_priority hour_microsecond hour_minute hour_second if ignore ignore_domain_ids index
 		infile inner inout insensitive insert int int1 int2 int3 int4 int8 integer interval io_after_gtids
 		io_before_gtids iterate json_table key keys kill lag last_value lateral lead leading leave left like linear
 		lines load localtime localtimestamp lock long longblob longtext loop low_priority manual master_bind
+		master_demote_to_replica master_demote_to_slave
 		master_ssl_verify_server_cert match maxvalue mediumblob mediumint mediumtext middleint minute_microsecond
-		minute_second mod modifies natural no_write_to_binlog nth_value ntile numeric of optimize optimizer_costs option
+		minute_second mod modifies natural no_write_to_binlog nth_value ntile numeric of offset optimize optimizer_costs option
 		optionally out outer outfile over page_checksum parallel parse_vcol_expr partition percent_rank portion
 		precision procedure purge qualify range rank read read_write reads real recursive ref_system_id regexp release
 		rename repeat replace require resignal restrict return revoke right rlike row row_number rows schema schemas
 		second_microsecond sensitive separator set show signal slow smallint spatial specific sql sql_big_result
 		sql_calc_found_rows sql_small_result sqlexception sqlstate sqlwarning ssl starting stats_auto_recalc
 		stats_persistent stats_sample_pages stored straight_join system terminated tinyblob tinyint tinytext trailing
-		trigger true undo unlock unsigned update usage use utc_date utc_time utc_timestamp values varbinary varchar
+		trigger true undo unlock unsigned update usage use utc_date utc_time utc_timestamp value values varbinary varchar
 		varcharacter varying virtual while window with write xor year_month zerofill`},
 }

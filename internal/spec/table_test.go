@@ -9,7 +9,7 @@ import (
 func TestCheckTable(t *testing.T) {
 	all := []string{"sqlite", "postgres", "mysql"}
 	for _, name := range []string{
-		"idempotency_keys", "k", "_k1", "shop.idempotency_keys", "main.k", "status", "owner", "scope", "due",
+		"idempotency_keys", "keys1", "_k1", "shop.idempotency_keys", "main.k", "status", "owner", "scope", "shop.env",
 		strings.Repeat("a", 40), "a." + strings.Repeat("b", 38),
 	} {
 		if err := CheckTable(name, all...); err != nil {
@@ -38,6 +38,10 @@ func TestCheckTable(t *testing.T) {
 		"main.sqlite_k":         "SQLite",
 		"temp.k":                "temp",
 		"pg_shop.k":             "PostgreSQL",
+		"env":                   "a ledger for postgres use the name",
+		"due":                   "a ledger for sqlite use the name",
+		"current":               "PostgreSQL", // current_schema is its second table
+		"value":                 "MySQL",
 	} {
 		if err := CheckTable(name, all...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v does not speak of %q", name, err, want)
