@@ -73,6 +73,7 @@ func TestChanges(t *testing.T) {
 		{"response limit", func(p *runtime.Policy) { p.ResponseMax = runtime.MinResponse }, func(o *outcomes) {
 			o.late, o.expired = runsTooLarge, runsTooLarge // what runs under the new policy answers under it
 		}},
+		{"more replayed headers", func(p *runtime.Policy) { p.Replay = append(p.Replay, "Link") }, nil},
 		{"replayed headers", func(p *runtime.Policy) { p.Replay = nil }, func(o *outcomes) { o.answered = cut }},
 		{"failure policy", func(p *runtime.Policy) { p.Failure = runtime.FailureHold }, nil},
 		{"wider allowlist", func(p *runtime.Policy) { p.Fingerprint.Headers = []string{"content-type", "x-api-version"} }, nil},
