@@ -12,59 +12,68 @@ import (
 // for concurrent use.
 type gates struct {
 	mu    sync.Mutex
-	count int
+	crowd crowd // of those who wait
 	keys  map[ID]*gate
 }
 
 type gate struct {
-	count int
+	count int           // inside and waiting
 	free  chan struct{} // holds one token while nobody is inside
 }
 
-// enter waits for a key until nobody else is at work on it. It reports false
-// when too many wait, when ctx ends, or at the limit; otherwise leave must be
-// called.
+// enter waits for a key until nobody else is at work on it; a key that nobody is
+// at work on is entered at once, however many others are. It reports false when
+// too many wait for this key or too many of its caller's wait, when ctx ends, or
+// at the limit; otherwise leave must be called.
 func (g *gates) enter(ctx context.Context, id ID, limit time.Duration) (leave func(), entered bool) {
 	g.mu.Lock()
-	if g.count >= maxWaiters {
-		g.mu.Unlock()
-		return nil, false
-	}
 	if g.keys == nil {
 		g.keys = map[ID]*gate{}
 	}
 	key := g.keys[id]
 	if key == nil {
 		key = &gate{free: make(chan struct{}, 1)}
-		key.free <- struct{}{}
 		g.keys[id] = key
+		key.count++
+		g.mu.Unlock()
+		return func() { g.leave(id, key) }, true
 	}
-	g.count++
+	if key.count > maxOfKey || !g.crowd.join(id.Principal) {
+		g.mu.Unlock()
+		return nil, false
+	}
 	key.count++
 	g.mu.Unlock()
 
-	drop := func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.count--
-		if key.count--; key.count == 0 {
-			delete(g.keys, id)
-		}
-	}
-	inside := func() { key.free <- struct{}{}; drop() }
-	select {
-	case <-key.free: // the usual case needs no timer
-		return inside, true
-	default:
-	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case <-key.free:
-		return inside, true
+		entered = true
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	drop()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.crowd.leave(id.Principal)
+	if entered {
+		return func() { g.leave(id, key) }, true
+	}
+	g.drop(id, key)
 	return nil, false
+}
+
+// leave lets the next one in.
+func (g *gates) leave(id ID, key *gate) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	key.free <- struct{}{}
+	g.drop(id, key)
+}
+
+// drop forgets a key for which nobody is there any more.
+func (g *gates) drop(id ID, key *gate) {
+	if key.count--; key.count == 0 {
+		delete(g.keys, id)
+	}
 }

@@ -447,6 +447,80 @@ func TestOnceDuplicatesQueue(t *testing.T) {
 	})
 }
 
+// A crowd of duplicates is refused for itself: another caller's fresh key, the
+// caller's own other keys, and a crowd of honest requests all run.
+func TestOnceQueueIsEachCallersOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, l := newRig(t), &onceLedger{}
+		var mu sync.Mutex
+		leave := make(chan struct{})
+		l.txLedger = &txLedger{faulty: g.ledger}
+		h := runtime.HandleTx(g.server, l, oncePolicy(), orders, func(*runtime.Request) (runtime.TxWork[*bookTx], error) {
+			return func(ctx context.Context, _ *bookTx) (*runtime.Response, error) {
+				mu.Lock()
+				g.runs++
+				mu.Unlock()
+				if runtime.Key(ctx) != "fresh" {
+					<-leave
+				}
+				return created(ctx)
+			}, nil
+		})
+		ask := func(caller, key string) *httptest.ResponseRecorder {
+			r := request(key, "")
+			r.Header.Set("Authorization", "Bearer "+caller)
+			return do(h, r)
+		}
+		const crowd = 5_100 // of either kind
+		var ended sync.WaitGroup
+		codes := make([]int, crowd)
+		for i := range crowd {
+			ended.Go(func() { codes[i] = ask("alice", "k").Code })
+		}
+		synctest.Wait()
+		// Not a duplicate of anything.
+		for _, caller := range []string{"bob", "alice"} {
+			if w := ask(caller, "fresh"); w.Code != 201 {
+				t.Errorf("%s's fresh key: %d %s", caller, w.Code, w.Body)
+			}
+		}
+		// A duplicate too many is told what it is.
+		wantCode(t, ask("alice", "k"), 409, runtime.CodeKeyInProgress)
+		// Another caller's duplicates wait as if alice had none.
+		duplicates := make(chan int, 2)
+		for range 2 {
+			go func() { duplicates <- ask("bob", "k").Code }()
+		}
+		honest := make([]int, crowd)
+		for i := range crowd {
+			ended.Go(func() { honest[i] = ask("carol", fmt.Sprint("honest ", i)).Code })
+		}
+		synctest.Wait()
+		if w := ask("dave", "fresh"); w.Code != 201 {
+			t.Errorf("a fresh key beside %d requests: %d %s", crowd, w.Code, w.Body)
+		}
+		close(leave)
+		ended.Wait()
+		refused := 0
+		for i := range crowd {
+			if honest[i] != 201 {
+				t.Fatalf("an honest request got %d", honest[i])
+			}
+			if codes[i] == 409 {
+				refused++
+			} else if codes[i] != 201 {
+				t.Fatalf("a duplicate got %d", codes[i])
+			}
+		}
+		if refused != crowd-1001 {
+			t.Errorf("%d of %d duplicates were refused; want all but the owner and 1000", refused, crowd)
+		}
+		if a, b := <-duplicates, <-duplicates; a != 201 || b != 201 {
+			t.Errorf("bob's duplicates got %d and %d", a, b)
+		}
+	})
+}
+
 // A duplicate does not wait for longer than a lease.
 func TestOnceQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

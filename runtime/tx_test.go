@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,6 +33,8 @@ func (tx *bookTx) add(line string) { tx.lines = append(tx.lines, line) }
 
 // endByHand is what a handler must not do.
 func (tx *bookTx) endByHand() {
+	tx.ledger.mu.Lock()
+	defer tx.ledger.mu.Unlock()
 	tx.ledger.book.lines = append(tx.ledger.book.lines, tx.lines...)
 	tx.ended = true
 }
@@ -39,6 +42,7 @@ func (tx *bookTx) endByHand() {
 // txLedger gives transactions over a book, on which tests replace single steps.
 type txLedger struct {
 	*faulty
+	mu         sync.Mutex // of the book
 	book       book
 	begin      error
 	complete   error
@@ -95,6 +99,8 @@ func (tx *bookTx) apply() error {
 			return errors.New("the fence did not hold at commit")
 		}
 	}
+	tx.ledger.mu.Lock()
+	defer tx.ledger.mu.Unlock()
 	tx.ledger.book.lines = append(tx.ledger.book.lines, tx.lines...)
 	return nil
 }

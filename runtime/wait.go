@@ -12,9 +12,6 @@ const (
 	// Between two looks at the row of an owner in another process.
 	waitMin = 50 * time.Millisecond
 	waitMax = time.Second
-	// maxWaiters bounds the duplicates of one process that wait; further ones
-	// are refused at once.
-	maxWaiters = 10_000
 )
 
 // waiters brings together who waits for one key in a process: one of them asks
@@ -22,7 +19,7 @@ const (
 // concurrent use.
 type waiters struct {
 	mu    sync.Mutex
-	count int
+	crowd crowd
 	keys  map[ID]*waiting
 }
 
@@ -41,14 +38,14 @@ type news struct {
 	row  Row
 }
 
-// join waits for a key until leave is called; it returns nil when too many wait.
+// join waits for a key until leave is called; it returns nil when too
+// many of the caller's wait.
 func (w *waiters) join(id ID) (key *waiting, leave func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.count >= maxWaiters {
+	if !w.crowd.join(id.Principal) {
 		return nil, nil
 	}
-	w.count++
 	if w.keys == nil {
 		w.keys = map[ID]*waiting{}
 	}
@@ -62,7 +59,7 @@ func (w *waiters) join(id ID) (key *waiting, leave func()) {
 	return key, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.count--
+		w.crowd.leave(id.Principal)
 		if key.count--; key.count == 0 {
 			delete(w.keys, id)
 		}

@@ -106,7 +106,7 @@ var waitMutations = []mutation{
 		what: "everybody who waits asks the ledger",
 		file: "runtime/wait.go",
 		old:  "\t\tkey.lead <- struct{}{}\n\t\tw.keys[id] = key\n",
-		new:  "\t\tclose(key.lead)\n\t\tkey.lead = make(chan struct{}, maxWaiters)\n\t\tfor range maxWaiters {\n\t\t\tkey.lead <- struct{}{}\n\t\t}\n\t\tw.keys[id] = key\n",
+		new:  "\t\tclose(key.lead)\n\t\tkey.lead = make(chan struct{}, maxOfCaller)\n\t\tfor range maxOfCaller {\n\t\t\tkey.lead <- struct{}{}\n\t\t}\n\t\tw.keys[id] = key\n",
 		test: runtimeTest("TestWaitersShareTheirPoll"),
 	},
 	{
