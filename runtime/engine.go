@@ -23,6 +23,7 @@ type Engine struct {
 	renewer    renewer
 	waiters    waiters
 	gates      gates
+	callers    callers
 	retakes    retakes
 	sightings  sightings
 	overdue    overdue

@@ -76,6 +76,7 @@ const (
 	CodeMediaTypeUnexpected = "unsupported_media_type"
 	CodeEndpointUnknown     = "endpoint_unknown"
 	CodeMethodNotAllowed    = "method_not_allowed"
+	CodeCallerLimit         = "caller_limit_reached"
 	CodeInternal            = "internal_error"
 )
 
@@ -85,7 +86,7 @@ var ownCodes = map[string]bool{
 	CodeKeyInvalid: true, CodeKeyReused: true, CodeKeyInProgress: true, CodeKeyRetry: true, CodeKeyExpired: true,
 	CodeResponseTooLarge: true, CodeOutcomeUnknown: true, CodeLedgerUnavailable: true, CodeBodyTooLarge: true,
 	CodeBodyUnreadable: true, CodeBodyConsumed: true, CodeRequestInvalid: true, CodeMediaTypeUnexpected: true, CodeEndpointUnknown: true,
-	CodeMethodNotAllowed: true, CodeInternal: true,
+	CodeMethodNotAllowed: true, CodeCallerLimit: true, CodeInternal: true,
 }
 
 // retryAtOnce is the Retry-After of answers to passing trouble.

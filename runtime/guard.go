@@ -68,6 +68,11 @@ func (g *Guard) do(ctx context.Context, call Call, p plan) (Result, error) {
 	if err != nil {
 		return g.refused(ctx, id, err)
 	}
+	leave, err := g.engine.admit(id.Principal)
+	if err != nil {
+		return g.refused(ctx, id, err)
+	}
+	defer leave()
 	if call.exchange == nil {
 		call.exchange = &exchange{}
 	}

@@ -26,6 +26,8 @@ type settings struct {
 
 	problemBase   string
 	renderProblem ProblemFunc
+
+	callerLimit, callerStatus int // 0: none
 }
 
 // PrincipalFunc names the caller of a request: 1 to 255 bytes derived by the

@@ -17,10 +17,11 @@ func (a *app) explainCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [packages]",
 		Short: "Say what each endpoint's policy is, and where each value comes from",
-		Long: `Explain lists each endpoint with its effective policy, in the words of the
-directives, and where each value comes from: the default, the profile, the
-interface or the method, with file and line. It says what becomes of a request
-in every case, with its status, and puts lease and deadline on one line.
+		Long: `Explain lists the endpoints, one on a line. With -v it gives each with its
+effective policy, in the words of the directives, and where each value comes
+from: the default, the profile, the interface or the method, with file and line.
+It says what becomes of a request in every case, with its status, and puts lease
+and deadline on one line.
 
 With -json the report is one JSON document. It exits with 0 on success, 1 when
 the sources break rules, and 2 on any other trouble.`,
@@ -36,8 +37,11 @@ the sources break rules, and 2 on any other trouble.`,
 			if len(report.Packages) == 0 {
 				return fmt.Errorf("no annotated interface in %s: an interface is annotated with //%s:api", named(patterns), spec.Tool)
 			}
-			if !a.json {
+			switch {
+			case !a.json && a.verbose:
 				return report.WriteText(a.stdout)
+			case !a.json:
+				return report.WriteSummary(a.stdout)
 			}
 			encoder := json.NewEncoder(a.stdout)
 			encoder.SetEscapeHTML(false)

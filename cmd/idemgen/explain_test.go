@@ -11,6 +11,10 @@ func TestExplain(t *testing.T) {
 	module := newModule(t, map[string]string{"a/a.go": good, "b/b.go": "package b\n"})
 	stdout, stderr := idemgen(t, 0, "explain", "-C", module, "./...")
 	want(t, "stderr", stderr, "")
+	want(t, "stdout", stdout, "POST /do  API.Do  typed  a/a.go:8\n")
+
+	stdout, stderr = idemgen(t, 0, "explain", "-v", "-C", module, "./...")
+	want(t, "stderr", stderr, "")
 	wantIn(t, "stdout", stdout, "Do  POST /do ")
 	wantIn(t, "stdout", stdout, "timeout=25s                                  5/6 of the lease\n")
 

@@ -5,7 +5,7 @@
 //
 //	idemgen [-C dir] [-tags list] [-json] [-v] [-accept] [packages]
 //	idemgen check [-C dir] [-tags list] [-json] [-accept] [packages]
-//	idemgen explain [-C dir] [-tags list] [-json] [packages]
+//	idemgen explain [-C dir] [-tags list] [-json] [-v] [packages]
 //	idemgen vet [-C dir] [-tags list] [-json] [packages]
 //	idemgen init [-C dir] [dir]
 //	idemgen schema [-form form] [-table name] engine
@@ -93,7 +93,7 @@ func (a *app) root() *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.dir, "chdir", "C", "", "work in this `directory`")
 	flags.StringVar(&a.tags, "tags", "", "build tags, separated by commas, as for go build")
-	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say what is written, list all problems")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say what is written, list all problems; explain: whole policies")
 	flags.BoolVar(&a.json, "json", false, "print problems to standard error as JSON, one object a line")
 	root.AddCommand(a.checkCommand(), a.explainCommand(), a.initCommand(), a.schemaCommand(), a.vetCommand(), a.versionCommand())
 	root.SetHelpCommand(a.helpCommand(root))

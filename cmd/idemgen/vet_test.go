@@ -69,3 +69,23 @@ func other(context.Context) error { return nil }
 		t.Errorf("stderr has heads of packages: %s", stderr)
 	}
 }
+
+// Handlers do not stand in test files: a module that only those import need not
+// be there. A package that does not compile by itself is trouble as ever.
+func TestVetPassesOverTestImports(t *testing.T) {
+	binary := build(t)
+	for name, test := range map[string]string{
+		"inside":  "package a\n\nimport _ \"example.org/absent\"\n",
+		"outside": "package a_test\n\nimport _ \"example.org/absent\"\n",
+		"broken":  "package a\n\nvar _ int = \"\"\n",
+	} {
+		module := newModule(t, map[string]string{"a/a.go": good, "a/a_test.go": test})
+		stdout, stderr := start(t, 0, binary, "vet", "-C", module, "./...")
+		want(t, name, stdout+stderr, "")
+	}
+	module := newModule(t, map[string]string{"a/a.go": good + "\nimport _ \"example.org/absent\"\n"})
+	_, stderr := start(t, 2, binary, "vet", "-C", module, "./...")
+	if stderr == "" {
+		t.Error("a package that does not compile is passed over")
+	}
+}
