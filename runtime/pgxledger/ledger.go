@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,7 +22,7 @@ type Ledger struct {
 	*core
 	pool     *pgxpool.Pool
 	together together
-	learned  *atomic.Bool // that prepared statements get lost
+	lost     *sqlcore.LostNames
 }
 
 type core = sqlcore.Core[DBTX]
@@ -101,10 +100,10 @@ func New(ctx context.Context, pool *pgxpool.Pool, statements Statements, opts ..
 			return nil, err
 		}
 	}
-	learned := new(atomic.Bool)
-	db := unprepared{pooled{pool}, learned}
-	l := &Ledger{pool: pool, together: statements, learned: learned, core: &core{
-		Writer: db, Reader: db, Statements: statements, Engine: learning(learned), Limit: o.limit,
+	lost := new(sqlcore.LostNames)
+	db := unprepared{pooled{pool}, lost}
+	l := &Ledger{pool: pool, together: statements, lost: lost, core: &core{
+		Writer: db, Reader: db, Statements: statements, Engine: sqlcore.Postgres, Limit: o.limit,
 		Exec: func(ctx context.Context, statement string) error {
 			_, err := pool.Exec(ctx, statement)
 			return err

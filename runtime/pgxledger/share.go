@@ -27,7 +27,7 @@ var errLearned = errors.New("idemgen: a pooler loses prepared statements")
 // commitTogether sends a batch in one go, which is one transaction. The answers
 // come before the commit is durable, which is when Close returns.
 func (l *Ledger) commitTogether(ctx context.Context, batch []*sqlcore.Write[DBTX]) error {
-	if l.learned.Load() {
+	if l.lost.Lately() {
 		return errLearned
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.Limit)
@@ -59,7 +59,9 @@ func (l *Ledger) commitTogether(ctx context.Context, batch []*sqlcore.Write[DBTX
 		tag, err = results.Exec()
 		w.Rows, w.Now = tag.RowsAffected(), now
 	}
-	return cmp.Or(results.Close(), err)
+	err = cmp.Or(results.Close(), err)
+	l.lost.Learn(ctx, l.Engine, err)
+	return err
 }
 
 // errAsked says that a statement was only written down.

@@ -2,7 +2,6 @@ package pgxledger
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -58,11 +57,11 @@ func SplitSchema(schema string) []string { return sqlcore.SplitSchema(schema) }
 // transaction mode, the next transaction meets another session.
 type unprepared struct {
 	DBTX
-	learned *atomic.Bool
+	lost *sqlcore.LostNames // nil: it is known
 }
 
 func (u unprepared) args(args []any) []any {
-	if !u.learned.Load() {
+	if u.lost != nil && !u.lost.Lately() {
 		return args
 	}
 	return append([]any{pgx.QueryExecModeExec}, args...)
@@ -70,30 +69,40 @@ func (u unprepared) args(args []any) []any {
 
 // Exec implements [DBTX].
 func (u unprepared) Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error) {
-	return u.DBTX.Exec(ctx, query, u.args(args)...)
+	tag, err := u.DBTX.Exec(ctx, query, u.args(args)...)
+	u.learn(ctx, err)
+	return tag, err
 }
 
 // Query implements [DBTX].
 func (u unprepared) Query(ctx context.Context, query string, args ...any) (pgx.Rows, error) {
-	return u.DBTX.Query(ctx, query, u.args(args)...)
+	rows, err := u.DBTX.Query(ctx, query, u.args(args)...)
+	u.learn(ctx, err)
+	return rows, err
 }
 
 // QueryRow implements [DBTX].
 func (u unprepared) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
-	return u.DBTX.QueryRow(ctx, query, u.args(args)...)
+	return learningRow{u.DBTX.QueryRow(ctx, query, u.args(args)...), ctx, u}
 }
 
-// learning is the engine, which learns from the errors of prepared statements.
-// They are raised before a statement runs, so that it may simply be sent again.
-func learning(learned *atomic.Bool) sqlcore.Engine {
-	engine := sqlcore.Postgres
-	class := engine.Class
-	engine.Class = func(err error) sqlcore.Class {
-		is := class(err)
-		if is == sqlcore.Unprepared {
-			learned.Store(true)
-		}
-		return is
+// learn learns from the error of a statement of ours, and not of a handler's.
+func (u unprepared) learn(ctx context.Context, err error) {
+	if u.lost != nil && err != nil {
+		u.lost.Learn(ctx, sqlcore.Postgres, err)
 	}
-	return engine
+}
+
+// learningRow learns from the error of its statement, which Scan tells.
+type learningRow struct {
+	pgx.Row
+	ctx context.Context
+	of  unprepared
+}
+
+// Scan implements [pgx.Row].
+func (r learningRow) Scan(dest ...any) error {
+	err := r.Row.Scan(dest...)
+	r.of.learn(r.ctx, err)
+	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -97,9 +96,7 @@ type tx struct {
 // db is the transaction for our own statements. They are not prepared: a
 // failure for want of a name would cost the handler's work.
 func (t *tx) db() DBTX {
-	known := new(atomic.Bool)
-	known.Store(true)
-	return unprepared{t.tx, known}
+	return unprepared{t.tx, nil}
 }
 
 // Handle implements [runtime.Tx].

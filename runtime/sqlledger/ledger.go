@@ -101,6 +101,10 @@ func New(ctx context.Context, db *sql.DB, engine Engine, statements Statements, 
 		writes = keepPrepared(db, engine)
 		writer, reader = writes.alone(), keepPrepared(o.reader, engine).alone()
 	}
+	if engine.Pooled {
+		lost := new(sqlcore.LostNames)
+		writer, reader = spelled{writer, engine, lost}, spelled{reader, engine, lost}
+	}
 	writer = announced{writer}
 	l := &Ledger{db: db, core: &core{
 		Writer: writer, Reader: reader, Statements: statements, Engine: engine, Limit: o.limit,

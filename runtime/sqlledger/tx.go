@@ -30,7 +30,7 @@ func (l *Ledger) Begin(ctx context.Context, f runtime.Fence, lease time.Duration
 
 func (l *Ledger) begin(ctx context.Context, f runtime.Fence, lease time.Duration) (*tx, bool, error) {
 	return l.open(ctx, lease, func(ctx context.Context, begun *sql.Tx) (bool, error) {
-		n, err := l.Statements.Lock(ctx, begun, l.FenceParams(f))
+		n, err := l.Statements.Lock(ctx, l.in(begun), l.FenceParams(f))
 		return n > 0, err
 	})
 }
@@ -40,7 +40,7 @@ func (l *Ledger) begin(ctx context.Context, f runtime.Fence, lease time.Duration
 func (l *Ledger) BeginOnce(ctx context.Context, c runtime.Claim) (begun runtime.OnceTx[*sql.Tx], claimed runtime.Claimed, won bool, err error) {
 	err = l.Retry(ctx, "begin once", func(ctx context.Context, _ int) error {
 		t, ok, err := l.open(ctx, c.Lease, func(ctx context.Context, begun *sql.Tx) (won bool, err error) {
-			claimed, won, err = l.InsertIn(ctx, begun, c)
+			claimed, won, err = l.InsertIn(ctx, l.in(begun), c)
 			return won, err
 		})
 		if ok {
@@ -92,6 +92,15 @@ func (l *Ledger) open(ctx context.Context, lease time.Duration, first func(conte
 
 var _ runtime.ConflictTeller = (*tx)(nil)
 
+// in is a handler's transaction for our own statements. Where names get lost they
+// are not prepared: a failure for want of one would cost the handler's work.
+func (l *Ledger) in(tx *sql.Tx) DBTX {
+	if l.Engine.Pooled {
+		return spelled{DBTX: tx, engine: l.Engine}
+	}
+	return tx
+}
+
 // tx is one handler's transaction.
 type tx struct {
 	ledger   *Ledger
@@ -117,7 +126,7 @@ func (t *tx) Complete(ctx context.Context, c runtime.Completion) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.ledger.Limit)
 	defer cancel()
-	stands, err := t.ledger.CompleteIn(ctx, t.tx, c)
+	stands, err := t.ledger.CompleteIn(ctx, t.ledger.in(t.tx), c)
 	t.completes = c.Fence
 	// A handler may have left the connection in another database, or as another
 	// role (USE and SET ROLE on MySQL): it is closed then.

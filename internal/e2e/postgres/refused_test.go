@@ -29,12 +29,12 @@ func TestAnswersOutliveALedgerThatLetsNobodyIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, d driver) {
 				database := create(t)
-				for _, statement := range []string{"CREATE ROLE shop LOGIN", "GRANT ALL ON SCHEMA public TO shop"} {
+				for _, statement := range []string{"CREATE ROLE shop LOGIN PASSWORD 'shop'", "GRANT ALL ON SCHEMA public TO shop"} {
 					if err := server.Run(database, statement); err != nil && !strings.Contains(err.Error(), "already exists") {
 						t.Fatal(err)
 					}
 				}
-				l := d.open(t, server.DSN(database, "user=shop"), 0)
+				l := d.open(t, server.DSN(database, "user=shop", "password=shop"), 0)
 				name := func(statement string) string {
 					if strings.Contains(statement, "%s") {
 						statement = fmt.Sprintf(statement, database)

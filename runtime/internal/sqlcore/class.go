@@ -19,8 +19,9 @@ const (
 	Conflict
 	// Locked says that another transaction holds the row.
 	Locked
-	// Unprepared says that a prepared statement is not there, or another one of
-	// its name. Nothing was run; the statement may be sent as text at once.
+	// Unprepared says that a prepared statement is not there, not what it was, or
+	// another one of its name. Nothing was run; the statement may be sent as text
+	// at once.
 	Unprepared
 	// Refused says that the values which were to be stored are what the
 	// database does not take: these very bytes can never be stored.

@@ -38,6 +38,9 @@ type Engine struct {
 	// Prepared says that statements are prepared once for each connection, and
 	// kept: to parse them every time costs more than to run them.
 	Prepared bool
+	// Pooled says that a pooler may give each transaction another session, so
+	// that prepared statements get lost.
+	Pooled bool
 	// Once says that a claim may be made inside a handler's transaction.
 	Once bool
 	// SeenEarly says that a row can be seen before its commit is durable.
@@ -51,7 +54,7 @@ type Engine struct {
 func (e Engine) class(err error) Class {
 	var connect ConnectError
 	if errors.As(err, &connect) {
-		if e.classOf(connect.Err) == Retry {
+		if e.classOf(connect.Err).again() {
 			return Retry
 		}
 		return Down

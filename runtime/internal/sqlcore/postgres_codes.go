@@ -20,7 +20,7 @@ var sqlstates = []sqlstate{
 	{"08004", Down, "the server takes no connection"},
 	{"08P01", Down, "how poolers say that they have no server, or that a wait for one was too long"},
 	{"09", Refused, "a trigger of the table failed on the row"},
-	{"0A", Retry, "a column changed under a prepared statement, which the driver prepares anew; what is never supported fails until it is mended"},
+	{"0A", Unprepared, "a column changed under a prepared statement; what is never supported fails until it is mended"},
 	{"0B", Down, "no transaction could be begun"},
 	{"0F", Down, "about large objects, which the ledger does not use"},
 	{"0L", Down, "about grants, which an operator mends"},
