@@ -149,8 +149,8 @@ var coreMutations = []mutation{
 	{
 		what: "a batch that could not be committed counts as committed",
 		file: "runtime/sqlledger/share.go",
-		old:  "\tgiveBack(conn, err)\n\treturn err\n}\n\nfunc runBatch",
-		new:  "\tgiveBack(conn, err)\n\treturn nil\n}\n\nfunc runBatch",
+		old:  "\tcase err := <-committed:\n\t\treturn err\n",
+		new:  "\tcase <-committed:\n\t\treturn nil\n",
 		test: coreTest("TestSharedCommitThatFails"),
 	},
 }

@@ -39,9 +39,19 @@ func (l *Ledger) commitTogether(ctx context.Context, writes *kept, batch []*sqlc
 		giveBack(conn, tx.Rollback())
 		return err
 	}
-	err = tx.Commit()
-	giveBack(conn, err)
-	return err
+	// A driver may wait for readers of the file for longer than the limit.
+	committed := make(chan error, 1)
+	go func() {
+		err := tx.Commit()
+		giveBack(conn, err)
+		committed <- err
+	}()
+	select {
+	case err := <-committed:
+		return err
+	case <-limited.Done():
+		return limited.Err()
+	}
 }
 
 func runBatch(ctx, limited context.Context, on DBTX, batch []*sqlcore.Write[DBTX]) error {
