@@ -34,6 +34,10 @@ func TestContextAfterAPause(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	in, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +50,7 @@ func TestContextAfterAPause(t *testing.T) {
 			time.Sleep(pausedTimeout + 50*time.Millisecond)
 			signal(t, child, syscall.SIGCONT)
 			rounds++
+			fmt.Fprintln(in)
 		case strings.HasPrefix(lines.Text(), "late"):
 			t.Error(lines.Text())
 		}
@@ -111,5 +116,8 @@ func paused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		// However late the signals come, there is a process for them.
+		var line string
+		fmt.Scanln(&line)
 	}
 }
