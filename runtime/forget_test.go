@@ -16,12 +16,12 @@ import (
 )
 
 // heap is what is in use after everything that nobody needs is gone.
-func heap() uint64 {
+func heap() int64 {
 	var m goruntime.MemStats
 	goruntime.GC()
 	goruntime.GC()
 	goruntime.ReadMemStats(&m)
-	return m.HeapAlloc
+	return int64(m.HeapAlloc)
 }
 
 // Duplicates that wait keep a digest of their body where their work has decoded
