@@ -14,7 +14,7 @@ type Call struct {
 	Key       string // 1 to Policy.KeyMax bytes of printable ASCII
 	// Fingerprint returns the request's digest under a rule. It is called
 	// with the policy's rule and, where an older row holds the key, with that
-	// row's. It must be a pure function; HTTP callers use
+	// row's. It is required, and must be a pure function; HTTP callers use
 	// [Rule.Fingerprint].
 	Fingerprint func(Rule) [32]byte
 

@@ -32,7 +32,7 @@ type Engine struct {
 // NewEngine returns an engine on a ledger. Several engines, in one process or
 // many, may share a ledger's table.
 func NewEngine(ledger Ledger, opts ...Option) (*Engine, error) {
-	if ledger == nil {
+	if isNil(ledger) {
 		return nil, errors.New("idemgen: NewEngine: nil ledger")
 	}
 	s, err := newSettings(opts)

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,9 @@ import (
 // A panic of fn counts as an error; http.ErrAbortHandler is passed on after
 // the claim is settled.
 func (g *Guard) Do(ctx context.Context, call Call, fn func(context.Context) (Answer, error)) (Result, error) {
+	if err := cmp.Or(g.policy.outsideTx(), call.complete()); err != nil {
+		return Result{}, err
+	}
 	return g.do(ctx, call, plan{work: workFunc(fn)})
 }
 
@@ -153,6 +157,9 @@ func (g *Guard) do(ctx context.Context, call Call, p plan) (Result, error) {
 // found is true when a live row, or one before its gone_at, decides the call,
 // and the result or error is then what [Guard.Do] would give.
 func (g *Guard) Lookup(ctx context.Context, call Call) (result Result, found bool, err error) {
+	if err := call.complete(); err != nil {
+		return Result{}, true, err
+	}
 	return g.lookup(ctx, call, claimFailed)
 }
 

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 )
@@ -19,7 +20,7 @@ func NewMiddleware(p Policy, ledger Ledger, principal PrincipalFunc, opts ...Opt
 	if err != nil {
 		return nil, err
 	}
-	if err := p.validate(); err != nil {
+	if err := cmp.Or(p.validate(), p.outsideTx()); err != nil {
 		return nil, err
 	}
 	return &Middleware{server, p}, nil

@@ -62,7 +62,7 @@ type Operator struct {
 // NewOperator returns an operator's side. Of the options, those for logging,
 // key hashes and sealing count.
 func NewOperator(ledger OperatorLedger, opts ...Option) (*Operator, error) {
-	if ledger == nil {
+	if isNil(ledger) {
 		return nil, errors.New("idemgen: NewOperator: nil ledger")
 	}
 	s, err := newSettings(opts)

@@ -46,7 +46,7 @@ type AuthorizeFunc func(r *http.Request, principal, operation string) error
 // WithObserver tells o of every event.
 func WithObserver(o Observer) Option {
 	return func(s *settings) error {
-		if o == nil {
+		if isNil(o) {
 			return errors.New("idemgen: WithObserver: nil observer")
 		}
 		s.observer = o
@@ -57,8 +57,8 @@ func WithObserver(o Observer) Option {
 // WithLogger logs to l instead of slog.Default().
 func WithLogger(l *slog.Logger) Option {
 	return func(s *settings) error {
-		if l == nil {
-			return errors.New("idemgen: WithLogger: nil logger")
+		if l == nil || isNil(l.Handler()) {
+			return errors.New("idemgen: WithLogger: nil logger, or one without a handler")
 		}
 		s.logger = l
 		return nil

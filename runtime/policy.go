@@ -69,10 +69,11 @@ type Policy struct {
 	// it is refused; 0 refuses it at once.
 	Wait time.Duration
 	// Once commits claim, effect and answer of work in a transaction together,
-	// instead of the claim first: see [OnceLedger].
+	// instead of the claim first: see [OnceLedger]. Refused for other work.
 	Once bool
 	// Retry is how often work in a transaction runs again, in the same claim,
 	// after the database rolled it back for the sake of another: 0 to 10.
+	// Refused for other work.
 	Retry int
 	// Errors is the form of error answers.
 	Errors ErrorForm

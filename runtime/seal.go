@@ -27,8 +27,11 @@ type Sealer interface {
 // do not open with one, unless [AllowUnsealed] says so.
 func WithSealer(s Sealer) Option {
 	return func(settings *settings) error {
-		if s == nil {
+		if isNil(s) {
 			return errors.New("idemgen: WithSealer: nil sealer")
+		}
+		if ours, ok := s.(*AESSealer); ok && len(ours.keys) == 0 {
+			return errors.New("idemgen: WithSealer: an AESSealer without keys: NewAESSealer makes one")
 		}
 		settings.sealer = s
 		return nil
@@ -153,7 +156,7 @@ type AESKey struct {
 }
 
 // AESSealer seals with AES-256-GCM (NIST SP 800-38D) under a random nonce of 96
-// bits. Sealed text is the key's ID (4 bytes, big-endian), the nonce (12 bytes)
+// bits. The zero value has no key and is refused. Sealed text is the key's ID (4 bytes, big-endian), the nonce (12 bytes)
 // and the ciphertext with its tag (16 bytes more than the text). Keys rotate:
 // the first one seals, all of them open. One key must not seal more than 2^32
 // texts.

@@ -1,9 +1,9 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 )
 
@@ -33,7 +33,9 @@ func NewServer(ledger Ledger, principal PrincipalFunc, opts ...Option) (*Server,
 // Close waits for what runs in the background; see [Engine.Close].
 func (s *Server) Close(ctx context.Context) error { return s.engine.Close(ctx) }
 
-// Err returns the first problem that a Handle call met.
+// Err returns what the Handle calls have refused, all of it. It is the one way to
+// learn of that before the server serves: a handler that could not be made
+// answers every request with a 500.
 func (s *Server) Err() error { return s.err }
 
 // Route is where an endpoint is mounted.
@@ -46,7 +48,8 @@ type Route struct {
 // Handle returns the handler of an endpoint. decode turns a request into work
 // before the key is claimed; what it refuses is stored nowhere.
 func (s *Server) Handle(p Policy, route Route, decode func(*Request) (Work, error)) http.Handler {
-	return s.endpoint(p, route, func(e *endpoint) {
+	err := cmp.Or(p.outsideTx(), p.given(decode != nil))
+	return s.endpoint(p, route, err, func(e *endpoint) {
 		e.prepare = func(r *Request) (prepared, error) {
 			if err := r.checkQuery(); err != nil {
 				return prepared{}, err
@@ -61,16 +64,16 @@ func (s *Server) Handle(p Policy, route Route, decode func(*Request) (Work, erro
 // must be the server's own. Its key cannot be optional: without a claim there
 // is no transaction. Its lease is not renewed: the transaction holds the row.
 func HandleTx[T any](s *Server, ledger TxLedger[T], p Policy, route Route, decode func(*Request) (TxWork[T], error)) http.Handler {
-	if p.KeyOptional {
-		s.refuse(fmt.Errorf("idemgen: policy of %q: KeyOptional: work in a transaction needs a key", p.Operation))
+	err := p.given(decode != nil)
+	switch {
+	case isNil(ledger):
+		err = p.mistake("nil ledger")
+	case p.KeyOptional:
+		err = p.mistake("KeyOptional: work in a transaction needs a key")
+	default:
+		err = cmp.Or(p.insideTx(canOnce(ledger)), err)
 	}
-	if p.Renew {
-		s.refuse(fmt.Errorf("idemgen: policy of %q: Renew: the lease of work in a transaction is not renewed", p.Operation))
-	}
-	if once, ok := ledger.(OnceLedger[T]); p.Once && (!ok || !once.CanOnce()) {
-		s.refuse(fmt.Errorf("idemgen: policy of %q: Once: this ledger's database cannot commit claim and effect together", p.Operation))
-	}
-	return s.endpoint(p, route, func(e *endpoint) {
+	return s.endpoint(p, route, err, func(e *endpoint) {
 		e.prepare = func(r *Request) (prepared, error) {
 			if err := r.checkQuery(); err != nil {
 				return prepared{}, err
@@ -90,7 +93,8 @@ func HandleTx[T any](s *Server, ledger TxLedger[T], p Policy, route Route, decod
 
 // HandleFunc returns the handler of an endpoint that is a standard handler.
 func (s *Server) HandleFunc(p Policy, route Route, h http.HandlerFunc) http.Handler {
-	return s.endpoint(p, route, func(e *endpoint) {
+	err := cmp.Or(p.outsideTx(), p.given(h != nil))
+	return s.endpoint(p, route, err, func(e *endpoint) {
 		e.prepare = func(r *Request) (prepared, error) {
 			return prepared{
 				work: e.captured(h, r),
@@ -105,24 +109,27 @@ func (s *Server) HandleFunc(p Policy, route Route, h http.HandlerFunc) http.Hand
 	})
 }
 
-// endpoint makes a handler, or keeps the reason why it cannot.
-func (s *Server) endpoint(p Policy, route Route, configure func(*endpoint)) http.Handler {
+// given reports a function that is missing.
+func (p *Policy) given(given bool) error {
+	if given {
+		return nil
+	}
+	return p.mistake("the function that makes its handler is nil")
+}
+
+// endpoint makes a handler, or keeps the reason why it cannot: mistake, or what
+// is wrong with the policy or the route.
+func (s *Server) endpoint(p Policy, route Route, mistake error, configure func(*endpoint)) http.Handler {
 	guard, err := s.engine.Guard(p)
 	if err == nil {
 		var e *endpoint
-		if e, err = newEndpoint(s, guard, route); err == nil {
+		e, err = newEndpoint(s, guard, route)
+		if err = cmp.Or(err, mistake); err == nil {
 			configure(e)
 			s.routes, s.form = append(s.routes, route), guard.policy.Errors
 			return e
 		}
 	}
-	s.refuse(err)
-	return http.NotFoundHandler()
-}
-
-// refuse keeps the first problem.
-func (s *Server) refuse(err error) {
-	if s.err == nil {
-		s.err = err
-	}
+	s.err = errors.Join(s.err, err)
+	return s.mistaken(err)
 }

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -24,6 +25,12 @@ import (
 // again, in a transaction of its own, after the database rolled it back for the
 // sake of another.
 func DoTx[T any](ctx context.Context, g *Guard, ledger TxLedger[T], call Call, fn func(context.Context, T) (Answer, error)) (Result, error) {
+	if isNil(ledger) {
+		return Result{}, errNoTxLedger
+	}
+	if err := cmp.Or(g.policy.insideTx(canOnce(ledger)), call.complete()); err != nil {
+		return Result{}, err
+	}
 	t := &transacted{Guard: g, retries: g.policy.Retry}
 	use := func(tx Tx[T]) {
 		t.tx = tx
@@ -44,10 +51,7 @@ func DoTx[T any](ctx context.Context, g *Guard, ledger TxLedger[T], call Call, f
 	if !g.policy.Once {
 		return g.do(ctx, call, plan{prepare: t.prepare})
 	}
-	once, ok := ledger.(OnceLedger[T])
-	if !ok || !once.CanOnce() {
-		return Result{}, errNotOnce
-	}
+	once := ledger.(OnceLedger[T])
 	o := &transactedOnce{transacted: t}
 	o.open = func(ctx context.Context, c Claim) (Claimed, bool, error) {
 		boundary.Reach(ctx, "before the transaction begins")
@@ -63,8 +67,6 @@ func DoTx[T any](ctx context.Context, g *Guard, ledger TxLedger[T], call Call, f
 	}
 	return g.do(ctx, call, plan{prepare: o.prepare, open: o.open, close: o.close})
 }
-
-var errNotOnce = errors.New("idemgen: this ledger's database cannot commit claim and effect together: set Once to false")
 
 // ConflictTeller is implemented by transactions that know whether they have lost
 // to another one.

@@ -54,7 +54,7 @@ var guardMutations = []mutation{
 		what: "a claim that was lost before the work gives the other's row back",
 		file: "runtime/guard.go",
 		old:  "case errors.Is(err, errClaimLost):",
-		new:  "case errors.Is(err, errNotOnce):",
+		new:  "case errors.Is(err, errUnfinished):",
 		test: runtimeTest("TestTxClaimLostBeforeTheWork"),
 	},
 	{
