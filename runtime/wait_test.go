@@ -143,12 +143,13 @@ func TestWaitersOutlastTheirOwner(t *testing.T) {
 						}, nil
 					})
 				}
+				owned, awaited := h(a), h(b)
 				owner := make(chan struct{})
-				go func() { defer close(owner); do(h(a), request("k", "")) }()
+				go func() { defer close(owner); do(owned, request("k", "")) }()
 				time.Sleep(500 * time.Millisecond)
 				answers := make(chan *httptest.ResponseRecorder)
 				for range 20 {
-					go func() { answers <- do(h(b), request("k", "")) }()
+					go func() { answers <- do(awaited, request("k", "")) }()
 				}
 				codes := map[int]int{}
 				for range 20 {
