@@ -118,6 +118,9 @@ func New(ctx context.Context, pool *pgxpool.Pool, statements Statements, opts ..
 	if err := l.checkTable(ctx, o.weak); err != nil {
 		return nil, err
 	}
+	if err := l.CheckGrants(ctx, l.undone); err != nil {
+		return nil, err
+	}
 	if !o.apart {
 		l.shareCommits()
 	}

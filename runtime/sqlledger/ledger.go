@@ -120,6 +120,11 @@ func New(ctx context.Context, db *sql.DB, engine Engine, statements Statements, 
 	if err := l.CheckSchema(ctx, o.managed); err != nil {
 		return nil, err
 	}
+	if !engine.OneWriter {
+		if err := l.CheckGrants(ctx, l.undone); err != nil {
+			return nil, err
+		}
+	}
 	if err := l.checkAfter(ctx, o); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ const (
 	// Down says that the database, its settings or the way to it are the reason,
 	// and not what was sent. It may pass, but not at once.
 	Down
+	// Denied is Down for want of a grant.
+	Denied
 	// Retry says that the statement may succeed at once; it may have succeeded.
 	Retry
 	// Conflict is Retry after the database rolled the transaction back for the

@@ -121,7 +121,7 @@ func (e Engine) SavepointError(err error) error {
 	switch e.class(err) {
 	case Failed:
 		return fmt.Errorf("%w: %w", runtime.ErrTxFailed, err)
-	case Retry, Conflict, Down:
+	case Retry, Conflict, Down, Denied:
 		return e.Classify(err)
 	}
 	return fmt.Errorf("%w: %w", runtime.ErrTxEnded, err)

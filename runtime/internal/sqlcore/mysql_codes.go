@@ -37,7 +37,7 @@ var mysqlCodes = []mysqlErrors{
 
 	{[]uint16{1044, 1045, 1698, 1251, 2049, 2059}, Down, "the account may not log in or not use the database, or its password is wrong, which an operator mends"},
 	{[]uint16{4151, 3118, 3955, 1820, 1862, 1226}, Down, "the account is locked, its password has expired, or its quota is used up"},
-	{[]uint16{1142, 1143, 1227, 1370, 1131, 1132, 1133}, Down, "a grant is missing, which an operator mends"},
+	{[]uint16{1142, 1143, 1227, 1370, 1131, 1132, 1133}, Denied, "a grant is missing, which an operator mends"},
 	{[]uint16{1129, 1130, 1042, 1043}, Down, "this host is blocked, or not known to the server"},
 	{[]uint16{2001, 2002, 2003, 2004, 2005, 2012, 2026, 2047}, Down, "the client cannot reach the server"},
 	{[]uint16{1046, 1049}, Down, "the database is not there: dropped, renamed, or not created yet"},

@@ -56,7 +56,7 @@ var sqlstates = []sqlstate{
 	{"40003", Retry, "whether the statement stands is not known"},
 	{"40P01", Conflict, "a deadlock"},
 	{"42", Down, "the table is not as the statements expect it: a migration under way or one that is missing"},
-	{"42501", Down, "a grant is missing, which an operator mends"},
+	{"42501", Denied, "a grant is missing, which an operator mends"},
 	{"42P05", Unprepared, "another statement has the name: a pooler gave the connection another session"},
 	{"44", Refused, "the row is outside of the view that stands for the table"},
 	{"53", Down, "the server has no disk, memory or room left"},
