@@ -107,6 +107,7 @@ func (a *app) generate(ctx context.Context, patterns []string) (*generate.Result
 	if err != nil {
 		return nil, err
 	}
+	result.Waits = func(text string) { a.printTrouble(errors.New(text)) }
 	for _, note := range result.Notes {
 		a.printTrouble(errors.New(note))
 	}

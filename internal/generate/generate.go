@@ -36,6 +36,10 @@ type Result struct {
 	// Notes are for readers: what could not be checked.
 	Notes []string
 
+	// Waits is told when Write waits for another run, and for which; nil tells
+	// nobody.
+	Waits func(text string)
+
 	dir string // what readers take names to be relative to
 }
 

@@ -16,10 +16,10 @@ import (
 //
 // New content is first written in full beside its target and then renamed over
 // it, so that no reader sees half a file. A lock on each folder keeps two runs
-// from mixing their files; it holds among the processes of one machine that
-// have the same folder for temporary files.
+// from mixing their files; it holds among the processes of one account on one
+// machine. A run waits for another one, says so, and gives up after a minute.
 func (r *Result) Write() ([]Difference, error) {
-	release, err := lockFolders(r.folders())
+	release, err := r.lockFolders(r.folders())
 	if err != nil {
 		return nil, err
 	}
