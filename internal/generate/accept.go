@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/idemgen/idemgen/internal/regular"
 	"github.com/idemgen/idemgen/internal/source"
 	"github.com/idemgen/idemgen/internal/spec"
 	"github.com/idemgen/idemgen/runtime"
@@ -55,7 +56,7 @@ type standing struct {
 // nothing to compare with. A file that does not parse is an error.
 func (r *run) standing(p *spec.Package, name string) (*standing, error) {
 	s := &standing{note: "the generated file has the old value"}
-	content, err := os.ReadFile(name)
+	content, err := regular.ReadFile(name)
 	switch {
 	case err == nil && (bytes.Equal(withoutCR(content), r.result.Files[name]) || len(content) > 0 && !source.IsOutput(content)):
 		return nil, nil // whoever writes the file says what is wrong with it
@@ -253,7 +254,7 @@ var ledgerDoc = regexp.MustCompile(`ledger of idempotency keys in table\s+(\S+)\
 // or where another package uses it.
 func (r *run) compareLedger(l *ledger) {
 	name := filepath.Join(l.folder, ledgerFile)
-	content, err := os.ReadFile(name)
+	content, err := regular.ReadFile(name)
 	if err != nil || !source.IsOutput(content) {
 		return
 	}

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
+
+	"github.com/idemgen/idemgen/internal/regular"
 )
 
 // Difference is a file that does not stand on disk as a result wants it.
@@ -34,7 +35,7 @@ func (r *Result) Compare() ([]Difference, error) {
 	var differences []Difference
 	for _, file := range slices.Sorted(maps.Keys(r.Files)) {
 		wanted := r.Files[file]
-		old, err := os.ReadFile(file)
+		old, err := regular.ReadFile(file)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			differences = append(differences, Difference{Path: file, Kind: Missing, New: wanted})
@@ -45,7 +46,7 @@ func (r *Result) Compare() ([]Difference, error) {
 		}
 	}
 	for _, file := range r.Stale {
-		old, err := os.ReadFile(file)
+		old, err := regular.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/idemgen/idemgen/internal/regular"
 	"github.com/idemgen/idemgen/internal/source"
 	"github.com/idemgen/idemgen/internal/spec"
 	"github.com/idemgen/idemgen/queries"
@@ -122,7 +123,7 @@ func (r *Result) refuseFolder(l *ledger) string {
 
 // isLedger reports whether a folder is a ledger package that idemgen emitted.
 func isLedger(folder string) bool {
-	content, err := os.ReadFile(filepath.Join(folder, ledgerFile))
+	content, err := regular.ReadFile(filepath.Join(folder, ledgerFile))
 	return err == nil && source.IsOutput(content)
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/idemgen/idemgen/internal/regular"
 	"github.com/idemgen/idemgen/internal/source"
 )
 
@@ -65,7 +66,7 @@ func (r *Result) refuseFile(file string, isOurs func(string, []byte) bool) strin
 	case info.Mode().Perm()&0o200 == 0:
 		return name + " is read-only: make it writable, or remove it"
 	}
-	content, err := os.ReadFile(file)
+	content, err := regular.ReadFile(file)
 	switch {
 	case err != nil:
 		return fmt.Sprintf("%s cannot be read: %s", name, reasonOf(err))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/idemgen/idemgen/internal/regular"
 	"github.com/idemgen/idemgen/internal/source"
 	"github.com/idemgen/idemgen/internal/spec"
 	"github.com/idemgen/idemgen/queries"
@@ -21,7 +22,7 @@ func (r *run) stale(packages []*spec.Package) {
 	var abandoned []string
 	for _, p := range packages {
 		output := filepath.Join(p.Dir, templates.FileName)
-		content, err := os.ReadFile(output)
+		content, err := regular.ReadFile(output)
 		if err != nil || !source.IsOutput(content) {
 			continue
 		}
@@ -29,7 +30,7 @@ func (r *run) stale(packages []*spec.Package) {
 			r.result.Stale = append(r.result.Stale, output)
 		}
 		for _, folder := range namedLedgers(content, p.Dir) {
-			if r.ledgers[folder] == nil && within(folder, moduleRoot(p.Dir)) && isLedger(folder) {
+			if r.ledgers[folder] == nil && inside(folder, moduleRoot(p.Dir)) && isLedger(folder) {
 				abandoned = append(abandoned, folder)
 			}
 		}
@@ -44,6 +45,13 @@ func (r *run) stale(packages []*spec.Package) {
 	}
 	slices.Sort(r.result.Stale)
 	r.result.Stale = slices.Compact(r.result.Stale)
+}
+
+// inside reports whether a folder lies in a module, by its name and by where
+// links lead.
+func inside(folder, module string) bool {
+	_, outside := leadsOutside(folder, module)
+	return within(folder, module) && !outside
 }
 
 // namedLedgers are the ledger folders, absolute, that a generated file names.
@@ -102,17 +110,18 @@ func ledgersElsewhere(root string, visited []*spec.Package, folders map[string]b
 	isVisited := func(dir string) bool {
 		return slices.ContainsFunc(visited, func(p *spec.Package) bool { return p.Dir == dir })
 	}
+	walked := root + string(filepath.Separator) + "." // a link is not walked into
 	// The function never fails, so neither does the walk.
-	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(walked, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return nil
-		case entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), "."):
+		case entry.IsDir() && path != walked && strings.HasPrefix(entry.Name(), "."):
 			return filepath.SkipDir
 		case entry.Name() != templates.FileName || isVisited(filepath.Dir(path)):
 			return nil
 		}
-		if content, err := os.ReadFile(path); err == nil && source.IsOutput(content) {
+		if content, err := regular.ReadFile(path); err == nil && source.IsOutput(content) {
 			for _, folder := range namedLedgers(content, filepath.Dir(path)) {
 				folders[folder] = true
 			}
@@ -133,7 +142,7 @@ func (r *run) staleIn(folder string, isOurs func(string, []byte) bool) {
 		if _, wanted := r.result.Files[file]; wanted || !entry.Type().IsRegular() {
 			continue
 		}
-		if content, err := os.ReadFile(file); err == nil && isOurs(entry.Name(), content) {
+		if content, err := regular.ReadFile(file); err == nil && isOurs(entry.Name(), content) {
 			r.result.Stale = append(r.result.Stale, file)
 		}
 	}

@@ -24,20 +24,21 @@ func (r *Result) Write() ([]Difference, error) {
 		return nil, err
 	}
 	defer release()
+	t := &transaction{name: r.Name}
+	defer t.roots.close()
 	for _, folder := range r.folders() {
-		removeLeftovers(folder)
+		t.removeLeftovers(folder)
 	}
 	// Only now, under the lock, is what stands on disk certain.
 	differences, err := r.Compare()
 	if err != nil {
 		return nil, err
 	}
-	t := &transaction{name: r.Name}
 	if err := t.apply(differences); err != nil {
 		return nil, errors.Join(err, t.undo())
 	}
 	t.cleanUp()
-	removeEmptyFolders(differences)
+	t.removeEmptyFolders(differences)
 	return differences, nil
 }
 
@@ -63,11 +64,11 @@ var leftover = regexp.MustCompile(`^\.idemgen-[0-9]+-[0-9]+-`)
 
 // removeLeftovers removes what a killed run left in a folder. Under the lock no
 // other run is at work there.
-func removeLeftovers(folder string) {
-	entries, _ := os.ReadDir(folder)
+func (t *transaction) removeLeftovers(folder string) {
+	entries, _ := t.roots.readDir(folder)
 	for _, entry := range entries {
 		if leftover.MatchString(entry.Name()) && entry.Type().IsRegular() {
-			_ = os.Remove(filepath.Join(folder, entry.Name()))
+			_ = t.roots.remove(filepath.Join(folder, entry.Name()))
 		}
 	}
 }
@@ -75,9 +76,10 @@ func removeLeftovers(folder string) {
 // transaction is a number of changes to the disk that are made together.
 type transaction struct {
 	name    func(file string) string // for messages
-	undoers []func() error           // the inverse of each step that was done
-	waste   []string                 // temporary files to remove in the end
-	made    []string                 // folders, outer ones first
+	roots   roots
+	undoers []func() error // the inverse of each step that was done
+	waste   []string       // temporary files to remove in the end
+	made    []string       // folders, outer ones first
 }
 
 // apply does all that can fail for lack of room or rights first, then the
@@ -122,13 +124,13 @@ func (t *transaction) writeError(file string, err error) error {
 
 // makeFolder makes a folder and its parents, as far as they are missing.
 func (t *transaction) makeFolder(folder string) error {
-	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := t.roots.stat(folder); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := t.makeFolder(filepath.Dir(folder)); err != nil {
 		return err
 	}
-	if err := os.Mkdir(folder, 0o755); err != nil {
+	if err := t.roots.mkdir(folder, 0o755); err != nil {
 		return err
 	}
 	t.made = append(t.made, folder)
@@ -140,7 +142,7 @@ func (t *transaction) makeFolder(folder string) error {
 func (t *transaction) create(d Difference) (string, error) {
 	mode := fs.FileMode(0o644)
 	if d.Kind == Changed {
-		info, err := os.Lstat(d.Path)
+		info, err := t.roots.lstat(d.Path)
 		if err != nil {
 			return "", err
 		}
@@ -150,11 +152,11 @@ func (t *transaction) create(d Difference) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(name, d.New, mode); err != nil {
+	if err := t.roots.writeFile(name, d.New, mode); err != nil {
 		return "", err
 	}
 	if d.Kind == Changed { // the process's umask may have taken bits away
-		return name, os.Chmod(name, mode)
+		return name, t.roots.chmod(name, mode)
 	}
 	return name, nil
 }
@@ -164,7 +166,7 @@ func (t *transaction) create(d Difference) (string, error) {
 func (t *transaction) temporaryName(file string) (string, error) {
 	for n := 0; ; n++ {
 		name := filepath.Join(filepath.Dir(file), fmt.Sprintf("%s%d-%d-%s", temporary, os.Getpid(), n, filepath.Base(file)))
-		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		if _, err := t.roots.lstat(name); errors.Is(err, fs.ErrNotExist) {
 			t.waste = append(t.waste, name)
 			return name, nil
 		} else if err != nil {
@@ -177,30 +179,30 @@ func (t *transaction) temporaryName(file string) (string, error) {
 // kept until the transaction ends, so that the target is never missing.
 func (t *transaction) replace(d Difference, fresh string) error {
 	if d.Kind == Missing {
-		if err := os.Rename(fresh, d.Path); err != nil {
+		if err := t.roots.rename(fresh, d.Path); err != nil {
 			return err
 		}
-		t.undoers = append(t.undoers, func() error { return os.Remove(d.Path) })
+		t.undoers = append(t.undoers, func() error { return t.roots.remove(d.Path) })
 		return nil
 	}
 	backup, err := t.copyAside(d.Path)
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(fresh, d.Path); err != nil {
+	if err := t.roots.rename(fresh, d.Path); err != nil {
 		return err
 	}
-	t.undoers = append(t.undoers, func() error { return os.Rename(backup, d.Path) })
+	t.undoers = append(t.undoers, func() error { return t.roots.rename(backup, d.Path) })
 	return nil
 }
 
 // copyAside copies a file, with its mode, to a temporary one beside it.
 func (t *transaction) copyAside(file string) (string, error) {
-	info, err := os.Lstat(file)
+	info, err := t.roots.lstat(file)
 	if err != nil {
 		return "", err
 	}
-	content, err := os.ReadFile(file)
+	content, err := t.roots.readFile(file)
 	if err != nil {
 		return "", err
 	}
@@ -208,10 +210,10 @@ func (t *transaction) copyAside(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(backup, content, info.Mode().Perm()); err != nil {
+	if err := t.roots.writeFile(backup, content, info.Mode().Perm()); err != nil {
 		return "", err
 	}
-	return backup, os.Chmod(backup, info.Mode().Perm())
+	return backup, t.roots.chmod(backup, info.Mode().Perm())
 }
 
 // setAside renames a file to a temporary one beside it.
@@ -220,10 +222,10 @@ func (t *transaction) setAside(file string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(file, backup); err != nil {
+	if err := t.roots.rename(file, backup); err != nil {
 		return err
 	}
-	t.undoers = append(t.undoers, func() error { return os.Rename(backup, file) })
+	t.undoers = append(t.undoers, func() error { return t.roots.rename(backup, file) })
 	return nil
 }
 
@@ -241,7 +243,7 @@ func (t *transaction) undo() error {
 	}
 	t.cleanUp()
 	for _, folder := range slices.Backward(t.made) {
-		_ = os.Remove(folder) // an empty folder does no harm
+		_ = t.roots.remove(folder) // an empty folder does no harm
 	}
 	return nil
 }
@@ -250,19 +252,19 @@ func (t *transaction) undo() error {
 // what was asked for stands, so it is no error.
 func (t *transaction) cleanUp() {
 	for _, name := range t.waste {
-		_ = os.Remove(name)
+		_ = t.roots.remove(name)
 	}
 }
 
 // removeEmptyFolders removes the folders whose last file was stale, and those
 // around them that have become empty. A folder with anything in it stays, since
-// os.Remove refuses it.
-func removeEmptyFolders(differences []Difference) {
+// removing refuses it, and so does the module's own.
+func (t *transaction) removeEmptyFolders(differences []Difference) {
 	for _, d := range differences {
 		if d.Kind != Stale {
 			continue
 		}
-		for folder := filepath.Dir(d.Path); os.Remove(folder) == nil; folder = filepath.Dir(folder) {
+		for folder := filepath.Dir(d.Path); t.roots.remove(folder) == nil; folder = filepath.Dir(folder) {
 		}
 	}
 }

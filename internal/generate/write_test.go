@@ -448,3 +448,51 @@ func TestTwoWriters(t *testing.T) {
 		}
 	}
 }
+
+// A forged line in the output and a link lead neither the removal nor the
+// writing out of the module, even where the link comes after everything was
+// looked at.
+func TestLinksOutOfTheModule(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	writeFile(t, filepath.Join(outside, "ledger", ledgerFile), templates.Header+"\n\npackage ledger\n")
+	writeFile(t, filepath.Join(outside, "ledger", "schema.sql"), "--"+strings.TrimPrefix(templates.Header, "//")+"\n")
+	before := tree(t, outside)
+
+	module := newModule(t)
+	writeFile(t, filepath.Join(module, "a.go"), api("a"))
+	writeFile(t, filepath.Join(module, "idem_gen.go"), templates.Header+"\n\npackage a\n\n"+templates.LedgerPrefix+"data/ledger\n")
+	if err := os.Symlink(outside, filepath.Join(module, "data")); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, generated(t, module), []string{"changed idem_gen.go"})
+	sameTree(t, before, tree(t, outside))
+
+	late := newModule(t)
+	writeFile(t, filepath.Join(late, "a.go"), api("a", "//idem:ledger dir=data/ledger"))
+	result := mustGenerate(t, late)
+	result.Stale = append(result.Stale, filepath.Join(late, "data", "ledger", "stale.go"))
+	writeFile(t, filepath.Join(outside, "ledger", "stale.go"), templates.Header+"\n")
+	before = tree(t, outside)
+	if err := os.Symlink(outside, filepath.Join(late, "data")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := result.Write(); err == nil || !strings.Contains(err.Error(), "escapes") {
+		t.Errorf("got %v, want that the path leads out of the module", err)
+	}
+	sameTree(t, before, tree(t, outside))
+}
+
+// What is no regular file is not read, however long that would go on.
+func TestEndlessOutput(t *testing.T) {
+	t.Parallel()
+	module := newModule(t)
+	writeFile(t, filepath.Join(module, "a.go"), api("a"))
+	if err := os.Symlink("/dev/zero", filepath.Join(module, "idem_gen.go")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Generate(context.Background(), moduleConfig(module))
+	if err == nil || !strings.Contains(err.Error(), "idem_gen.go") {
+		t.Errorf("got %v, want that idem_gen.go is no regular file", err)
+	}
+}
