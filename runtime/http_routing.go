@@ -73,8 +73,8 @@ func (e *endpoint) misplaced(w http.ResponseWriter, r *http.Request) {
 		if mounted == "" {
 			mounted = r.URL.EscapedPath()
 		}
-		e.guard.engine.settings.logger.LogAttrs(r.Context(), slog.LevelError,
-			"idemgen: an endpoint is mounted at a path that does not match its own, so that its wildcards have no values; "+
+		e.guard.engine.settings.say(r.Context(), slog.LevelError,
+			"an endpoint is mounted at a path that does not match its own, so that its wildcards have no values; "+
 				"mount it at its own path, below a prefix inside http.StripPrefix, or change prefix= or the pattern",
 			slog.String("operation", e.guard.policy.Operation), slog.String("declared", e.route.pattern()),
 			slog.String("mounted", mounted[:min(len(mounted), maxLoggedPath)]))
