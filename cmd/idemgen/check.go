@@ -15,7 +15,10 @@ func (a *app) checkCommand() *cobra.Command {
 		Use:   "check [packages]",
 		Short: "Say whether the generated files are what the source says",
 		Long: `Check generates in memory, compares with the files that stand, and changes
-nothing. Line ends do not count. Differences are printed as unified diffs.
+nothing in your tree. Line ends do not count. Differences are printed as
+unified diffs. As every loading of packages does, it has the go command compile
+what they import, which runs cgo and the C compiler where a package needs them:
+for code that is not trusted that far set CGO_ENABLED=0.
 Changes that need -accept are refused as they are without check.
 
 It exits with 0 when all files are the same, 1 when one differs, is missing or
