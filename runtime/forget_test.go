@@ -110,7 +110,8 @@ func TestDigestsStandForBodies(t *testing.T) {
 		}
 		do(other.typed(p, held), request("k", "a"))
 		done := make(chan *httptest.ResponseRecorder)
-		go func() { done <- do(g.typed(p, created), request("k", "a")) }()
+		owned := g.typed(p, created)
+		go func() { done <- do(owned, request("k", "a")) }()
 		synctest.Wait()
 		row, _, err := g.ledger.Read(t.Context(), runtime.ID{Principal: "alice", Key: "k"})
 		if err != nil {

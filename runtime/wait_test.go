@@ -42,7 +42,8 @@ func TestDuplicateWaitsForTheOwner(t *testing.T) {
 					b = a
 				}
 				owner := make(chan *httptest.ResponseRecorder)
-				go func() { owner <- do(a.typed(p, slowly(3*time.Second)), request("k", "")) }()
+				owned := a.typed(p, slowly(3*time.Second))
+				go func() { owner <- do(owned, request("k", "")) }()
 				time.Sleep(time.Second)
 				start := time.Now()
 				duplicate := do(b.typed(p, created), request("k", ""))
@@ -67,7 +68,8 @@ func TestWaitIsBounded(t *testing.T) {
 		a, _, p := waiting(t)
 		p.Wait = 2 * time.Second
 		done := make(chan struct{})
-		go func() { defer close(done); do(a.typed(p, slowly(20*time.Second)), request("k", "")) }()
+		owned := a.typed(p, slowly(20*time.Second))
+		go func() { defer close(done); do(owned, request("k", "")) }()
 		time.Sleep(time.Second)
 		start := time.Now()
 		wantCode(t, do(a.typed(p, created), request("k", "")), 409, "idempotency_key_in_progress")
@@ -83,7 +85,8 @@ func TestWaiterThatHangsUpLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, p := waiting(t)
 		done := make(chan struct{})
-		go func() { defer close(done); do(a.typed(p, slowly(5*time.Second)), request("k", "")) }()
+		owned := a.typed(p, slowly(5*time.Second))
+		go func() { defer close(done); do(owned, request("k", "")) }()
 		time.Sleep(time.Second)
 		ctx, hangUp := context.WithTimeout(context.Background(), time.Second)
 		defer hangUp()
@@ -104,13 +107,11 @@ func TestWaiterRunsWhenTheOwnerReleases(t *testing.T) {
 		for i, g := range []*rig{a, b} {
 			key := fmt.Sprint("k", i)
 			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				do(a.typed(p, func(context.Context) (*runtime.Response, error) {
-					time.Sleep(2 * time.Second)
-					return nil, errors.New("failed")
-				}), request(key, ""))
-			}()
+			owned := a.typed(p, func(context.Context) (*runtime.Response, error) {
+				time.Sleep(2 * time.Second)
+				return nil, errors.New("failed")
+			})
+			go func() { defer close(done); do(owned, request(key, "")) }()
 			time.Sleep(time.Second)
 			if w := do(g.typed(p, created), request(key, "")); w.Code != 201 || w.Header().Get("Idempotency-Replayed") != "" {
 				t.Errorf("%d %s", w.Code, w.Body)
@@ -171,7 +172,8 @@ func TestWaitersShareTheirPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, p := waiting(t)
 		done := make(chan *httptest.ResponseRecorder)
-		go func() { done <- do(a.typed(p, slowly(5*time.Second)), request("k", "")) }()
+		owned := a.typed(p, slowly(5*time.Second))
+		go func() { done <- do(owned, request("k", "")) }()
 		time.Sleep(time.Second)
 		var reads atomic.Int32
 		b.ledger.read = func(ctx context.Context, id runtime.ID) (runtime.Row, bool, error) {
@@ -201,7 +203,8 @@ func TestAskingIsHandedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, p := waiting(t)
 		done := make(chan *httptest.ResponseRecorder)
-		go func() { done <- do(a.typed(p, slowly(5*time.Second)), request("k", "")) }()
+		owned := a.typed(p, slowly(5*time.Second))
+		go func() { done <- do(owned, request("k", "")) }()
 		time.Sleep(time.Second)
 		h := b.typed(p, created)
 		ctx, hangUp := context.WithCancel(context.Background())
@@ -227,7 +230,8 @@ func TestWaitersOutlastAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, p := waiting(t)
 		done := make(chan *httptest.ResponseRecorder)
-		go func() { done <- do(a.typed(p, slowly(5*time.Second)), request("k", "")) }()
+		owned := a.typed(p, slowly(5*time.Second))
+		go func() { done <- do(owned, request("k", "")) }()
 		time.Sleep(time.Second)
 		start := time.Now()
 		b.ledger.read = func(ctx context.Context, id runtime.ID) (runtime.Row, bool, error) {
