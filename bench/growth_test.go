@@ -52,7 +52,7 @@ FROM n, (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) AS t) WHERE true`,
 			`SELECT (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size), 0`)
 	})
 	b.Run("postgres", func(b *testing.B) {
-		server, err := servers.StartPostgres("max_wal_size=8GB")
+		server, err := servers.StartPostgresOnDisk("max_wal_size=8GB")
 		if err != nil {
 			b.Fatal(err)
 		}

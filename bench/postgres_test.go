@@ -25,7 +25,7 @@ type postgres struct {
 // startPostgres starts the server when it is first needed.
 var startPostgres = sync.OnceValues(func() (*postgres, error) {
 	ctx, p := context.Background(), &postgres{}
-	server, err := servers.StartPostgres()
+	server, err := servers.StartPostgresOnDisk()
 	if err != nil {
 		return nil, err
 	}

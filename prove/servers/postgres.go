@@ -26,13 +26,20 @@ type Postgres struct {
 var postgresFolders = []string{"/usr/lib/postgresql/*/bin"}
 
 // StartPostgres creates a cluster and starts it, with settings such as
-// "work_mem=1MB". Call Stop at the end.
-func StartPostgres(settings ...string) (_ *Postgres, err error) {
+// "work_mem=1MB". Call Stop at the end. Its files are in memory where there is enough.
+func StartPostgres(settings ...string) (*Postgres, error) {
+	return startPostgres(inMemory(), append([]string{"max_wal_size=256MB"}, settings...))
+}
+
+// StartPostgresOnDisk is StartPostgres for who measures what a commit costs.
+func StartPostgresOnDisk(settings ...string) (*Postgres, error) { return startPostgres("", settings) }
+
+func startPostgres(under string, settings []string) (_ *Postgres, err error) {
 	initdb, err := install("initdb", postgresFolders, "postgresql")
 	if err != nil {
 		return nil, err
 	}
-	folder, err := os.MkdirTemp("", "postgres-")
+	folder, err := os.MkdirTemp(under, "postgres-")
 	if err != nil {
 		return nil, err
 	}

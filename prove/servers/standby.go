@@ -10,7 +10,7 @@ import (
 // starts it as a standby that streams from it, under a name for
 // synchronous_standby_names. Call its Stop at the end.
 func (s *Postgres) Standby(name string) (_ *Postgres, err error) {
-	folder, err := os.MkdirTemp("", "postgres-")
+	folder, err := os.MkdirTemp(filepath.Dir(s.folder), "postgres-")
 	if err != nil {
 		return nil, err
 	}
