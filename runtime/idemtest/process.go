@@ -70,6 +70,7 @@ func EveryBoundary(t *testing.T, serve func(dir string) (http.Handler, error), r
 	if _, twice := called.LoadOrStore(t.Name(), true); twice {
 		t.Fatal("idemtest: EveryBoundary is called once in a test: its other process would not know which call is meant; use t.Run")
 	}
+	t.Cleanup(func() { called.Delete(t.Name()) }) // it may be run again, by -count
 	name := t.Name()
 	for n := 1; n <= maxBoundaries; n++ {
 		// The subtest's name is known when its server has died.
@@ -187,7 +188,7 @@ type child struct {
 	said strings.Builder
 }
 
-// called are the tests that have called EveryBoundary, by name.
+// called are the running tests that have called EveryBoundary, by name.
 var called sync.Map
 
 // startChild runs the test of that name in another process, which serves.
