@@ -101,10 +101,11 @@ func knownMethod(method string) string {
 // ServeMux that the endpoints are mounted on.
 func (s *Server) Unmatched() http.Handler {
 	probe := http.NewServeMux()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	form := s.form
 	for _, route := range s.routes {
-		if route.Pattern != "" { // a handler for any path
-			probe.Handle(route.pattern(), http.NotFoundHandler())
-		}
+		probe.Handle(route.pattern(), http.NotFoundHandler())
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		refusal := noSuchEndpoint(r)
@@ -118,7 +119,7 @@ func (s *Server) Unmatched() http.Handler {
 		settings := &s.engine.settings
 		p := settings.problemOf(refusal)
 		p.Retry = retryOfRefusal(p.Code, p.Status)
-		answer := settings.render(r.Context(), s.form, p)
+		answer := settings.render(r.Context(), form, p)
 		for _, field := range answer.Header {
 			w.Header().Set(field.Name, field.Value)
 		}

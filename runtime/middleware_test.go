@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/idemgen/idemgen/runtime"
@@ -96,4 +97,17 @@ func TestConstructorsRefuse(t *testing.T) {
 	if err := server.Err(); err == nil || !strings.Contains(err.Error(), `policy of "POST /x"`) {
 		t.Errorf("zero policy: %v", err)
 	}
+}
+
+// Middleware may wrap handlers in several goroutines, as its doc says.
+func TestMiddlewareWrapsConcurrently(t *testing.T) {
+	m, err := runtime.NewMiddleware(policy(), newRig(t).ledger, bearer, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() { m.Wrap(http.NotFoundHandler()) })
+	}
+	group.Wait()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 )
 
 // Server makes HTTP handlers of annotated methods. Its Handle methods are for
@@ -13,9 +14,11 @@ import (
 type Server struct {
 	engine    *Engine
 	principal PrincipalFunc
-	routes    []Route
-	form      ErrorForm // of the endpoints
-	err       error
+
+	mu     sync.Mutex // middleware may wrap handlers while others serve
+	routes []Route
+	form   ErrorForm // of the endpoints
+	err    error
 }
 
 // NewServer returns a server on a ledger. Call Close at the end of the process.
@@ -36,7 +39,11 @@ func (s *Server) Close(ctx context.Context) error { return s.engine.Close(ctx) }
 // Err returns what the Handle calls have refused, all of it. It is the one way to
 // learn of that before the server serves: a handler that could not be made
 // answers every request with a 500.
-func (s *Server) Err() error { return s.err }
+func (s *Server) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
 
 // Route is where an endpoint is mounted.
 type Route struct {
@@ -126,10 +133,21 @@ func (s *Server) endpoint(p Policy, route Route, mistake error, configure func(*
 		e, err = newEndpoint(s, guard, route)
 		if err = cmp.Or(err, mistake); err == nil {
 			configure(e)
-			s.routes, s.form = append(s.routes, route), guard.policy.Errors
+			s.mount(route, guard.policy.Errors)
 			return e
 		}
 	}
+	s.mu.Lock()
 	s.err = errors.Join(s.err, err)
+	s.mu.Unlock()
 	return s.mistaken(err)
+}
+
+// mount remembers where an endpoint is, for [Server.Unmatched].
+func (s *Server) mount(route Route, form ErrorForm) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if route.Pattern != "" { // a handler for any path
+		s.routes, s.form = append(s.routes, route), form
+	}
 }
