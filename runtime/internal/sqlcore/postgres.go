@@ -9,7 +9,7 @@ import (
 )
 
 // Postgres is PostgreSQL through any driver whose errors tell their SQLSTATE.
-var Postgres = Engine{Name: "postgres", SeenEarly: true, Class: postgresClass, OpenTx: openPostgres, CloseTx: asItBegan, Pooled: true, Once: true, LockWait: time.Second}
+var Postgres = Engine{Name: "postgres", SeenEarly: true, Class: postgresClass, OpenTx: openPostgres, CloseTx: asItBegan, Pooled: true, Once: true, LockWait: 2 * time.Second}
 
 // openPostgres makes the server end a transaction that sits idle for longer than
 // the lease, so that a paused or half-open owner frees its row, and notes where

@@ -23,7 +23,7 @@ func (l *Core[DB]) Retry(ctx context.Context, name string, statement func(ctx co
 
 // retry is Retry under a limit that ctx has already.
 func (l *Core[DB]) retry(ctx context.Context, name string, statement func(ctx context.Context, attempt int) error) error {
-	start := time.Now()
+	var met time.Time // somebody else's lock
 	for attempt := 1; ; attempt++ {
 		err := statement(ctx, attempt)
 		if err == nil && ctx.Err() != nil && slices.Contains(writes, name) {
@@ -31,7 +31,10 @@ func (l *Core[DB]) retry(ctx context.Context, name string, statement func(ctx co
 			// the server has only given up to wait for its standby.
 			err = ctx.Err()
 		}
-		again := err != nil && (l.Engine.Passing(err) || l.waits(name, err) && time.Since(start) < l.Engine.LockWait)
+		if met.IsZero() && l.waits(name, err) {
+			met = time.Now()
+		}
+		again := err != nil && (l.Engine.Passing(err) || l.waits(name, err) && time.Since(met) < l.Engine.LockWait)
 		if !again || ctx.Err() != nil || attempt == maxAttempts {
 			if err != nil && ctx.Err() != nil && slices.Contains(writes, name) {
 				l.doubt()
@@ -51,7 +54,7 @@ func (l *Core[DB]) retry(ctx context.Context, name string, statement func(ctx co
 // waits reports whether a statement of a request met somebody else's lock. It
 // waits for it here, without a connection, because others need that meanwhile.
 func (l *Core[DB]) waits(name string, err error) bool {
-	return (name == insertStatement || name == takeOverStatement || name == reuseStatement) && l.Engine.class(err) == Locked
+	return err != nil && (name == insertStatement || name == takeOverStatement || name == reuseStatement) && l.Engine.class(err) == Locked
 }
 
 // The writes of requests.
