@@ -62,9 +62,14 @@ func keyHash(secret []byte, id ID) string {
 	if len(secret) == 0 {
 		return ""
 	}
+	return hex.EncodeToString(keyMAC(secret, id))
+}
+
+// keyMAC is the hash of a key. The principal, which logs name, is no part of it.
+func keyMAC(secret []byte, id ID) []byte {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(id.Scope))
 	mac.Write([]byte{0})
 	mac.Write([]byte(id.Key))
-	return hex.EncodeToString(mac.Sum(nil))
+	return mac.Sum(nil)
 }

@@ -83,6 +83,8 @@ type KeyReport struct {
 	ExpiresIn   time.Duration
 	Status      int   // of a completed row's answer
 	AnswerBytes int64 // headers and body as stored
+	// RecoveryPoint is not empty where the row is half done. Only a list tells it.
+	RecoveryPoint string
 }
 
 // Report looks up one key; found is false when no row holds it.
@@ -91,18 +93,23 @@ func (o *Operator) Report(ctx context.Context, id ID) (report KeyReport, found b
 	if err != nil || !found {
 		return KeyReport{}, false, err
 	}
+	return row.report(id), true, nil
+}
+
+// report is what a row tells of its key.
+func (r *Row) report(id ID) KeyReport {
 	ms := func(at int64) time.Duration { return time.Duration(at) * time.Millisecond }
 	return KeyReport{
-		Fence:       Fence{ID: id, Generation: row.Generation, Owner: row.Owner},
-		State:       row.State(),
-		Operation:   row.Operation,
-		Policy:      row.Policy,
-		OwnerAge:    ms(row.Now - row.ClaimedAt),
-		LeaseLeft:   ms(row.LeaseUntil - row.Now),
-		ExpiresIn:   ms(row.ExpiresAt - row.Now),
-		Status:      row.Answer.Status,
-		AnswerBytes: int64(len(row.Answer.Headers) + len(row.Answer.Body)),
-	}, true, nil
+		Fence:       Fence{ID: id, Generation: r.Generation, Owner: r.Owner},
+		State:       r.State(),
+		Operation:   r.Operation,
+		Policy:      r.Policy,
+		OwnerAge:    ms(r.Now - r.ClaimedAt),
+		LeaseLeft:   ms(r.LeaseUntil - r.Now),
+		ExpiresIn:   ms(r.ExpiresAt - r.Now),
+		Status:      r.Answer.Status,
+		AnswerBytes: int64(len(r.Answer.Headers) + len(r.Answer.Body)),
+	}
 }
 
 // Answer returns the stored answer of a completed key. It may hold what

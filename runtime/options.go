@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -65,12 +66,15 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
+// minSecret is how many bytes a secret of key hashes has at least.
+const minSecret = 16
+
 // WithKeyHashSecret lets logs and events name keys by their HMAC under the
 // secret, at least 16 bytes. Without it they do not name keys at all.
 func WithKeyHashSecret(secret []byte) Option {
 	return func(s *settings) error {
-		if len(secret) < 16 {
-			return errors.New("idemgen: WithKeyHashSecret: a secret has at least 16 bytes")
+		if len(secret) < minSecret {
+			return fmt.Errorf("idemgen: WithKeyHashSecret: a secret has at least %d bytes", minSecret)
 		}
 		s.secret = append([]byte(nil), secret...)
 		return nil

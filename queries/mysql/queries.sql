@@ -259,5 +259,28 @@ DELETE k FROM (
 ) AS gone STRAIGHT_JOIN idempotency_keys AS k FORCE INDEX (PRIMARY)
   ON k.principal = gone.principal AND k.scope = gone.scope AND k.`key` = gone.`key`;
 
+-- name: List :many
+-- Shows a page of rows behind a primary key, in its order, without their answers.
+-- It reads a range of the primary key and sorts nothing; what is wanted of the
+-- rows is chosen by who reads them.
+-- The comparison of whole keys is written out: as rows, it would not be a range.
+SELECT
+  k.principal, k.scope, k.`key`, k.operation, k.policy, k.status, k.generation, k.owner, k.claimed_at, k.lease_until, k.expires_at, k.gone_at,
+  k.recovery_point, k.response_status, CAST(LENGTH(k.response_headers) + LENGTH(k.response_body) AS SIGNED) AS answer_bytes,
+  CAST(UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 AS SIGNED) AS now
+FROM idempotency_keys AS k FORCE INDEX (PRIMARY)
+WHERE k.principal > sqlc.arg(principal)
+  OR (k.principal = sqlc.arg(principal) AND k.scope > sqlc.arg(scope))
+  OR (k.principal = sqlc.arg(principal) AND k.scope = sqlc.arg(scope) AND k.`key` > sqlc.arg(k))
+ORDER BY k.principal, k.scope, k.`key`
+LIMIT ?;
+
+-- name: Kept :one
+-- Counts the rows of one principal, and reads no more of them than the bound.
+SELECT COUNT(*) AS kept FROM (
+  SELECT 1 AS one FROM idempotency_keys AS mine FORCE INDEX (PRIMARY) WHERE mine.principal = sqlc.arg(principal)
+  LIMIT ?
+) AS found;
+
 -- name: SchemaVersion :one
 SELECT version FROM idempotency_keys_schema WHERE id = 1;

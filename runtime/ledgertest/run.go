@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"EndLease", endLeaseCases},
 		{"Sweep", sweepCases},
 		{"Operator", operatorCases},
+		{"List", listCases},
 		{"HalfDone", halfDoneCases},
 		{"Fences", fenceCases},
 		{"Keys", keyCases},

@@ -12,6 +12,7 @@ import (
 type table struct {
 	hash func(runtime.ID) uint64
 	rows map[uint64]*row // the first of those whose keys have that hash
+	kept map[string]int  // how many rows a principal has
 }
 
 func newTable() table {
@@ -19,6 +20,7 @@ func newTable() table {
 	return table{
 		hash: func(id runtime.ID) uint64 { return maphash.Comparable(seed, id) },
 		rows: map[uint64]*row{},
+		kept: map[string]int{},
 	}
 }
 
@@ -36,10 +38,14 @@ func (t *table) add(r *row) {
 	hash := t.hash(r.id)
 	r.next = t.rows[hash]
 	t.rows[hash] = r
+	t.kept[r.id.Principal]++
 }
 
 // remove takes out a row that is there.
 func (t *table) remove(r *row) {
+	if t.kept[r.id.Principal]--; t.kept[r.id.Principal] == 0 {
+		delete(t.kept, r.id.Principal)
+	}
 	hash := t.hash(r.id)
 	first := t.rows[hash]
 	switch {

@@ -1,5 +1,5 @@
 // Package operate is a command line for the operator of a ledger: looking a key
-// up, releasing or completing a wedged one, counting, erasing a principal,
+// up, by itself or by the hash that logs show, listing keys, releasing or completing a wedged one, counting, erasing a principal,
 // sweeping. A service's own main of a few lines opens the ledger and calls
 // [Main]; see docs/operations.md. Only the standard library is imported.
 package operate
@@ -21,6 +21,12 @@ import (
 const usage = `usage:
   show [-scope S] [-answer] PRINCIPAL KEY
         a key's state, age, lease, size and fence; with -answer also the stored answer
+  show -hash HEX [-secret-file FILE | -secret-env NAME] [-principal P] [-reads N] [-after CURSOR]
+        the same of each key whose hash logs show as HEX. The secret of the hashes is FILE's text, without a line break
+        at its end, or the variable NAME of the environment; without either it is the one that this program was built to take
+  list [-principal P] [-operation O] [-state S] [-half-done] [-limit N] [-reads N] [-after CURSOR]
+        keys in their order, at most N of them (100), out of at most N rows that are read (100000). S is pending, stale,
+        completed or expired, as in count. -after goes on where another list ended
   release [-scope S] -generation N -owner HEX PRINCIPAL KEY
         delete a pending claim, so that the next request runs: for work that is known not to have happened
   complete [-scope S] -generation N -owner HEX -status N [-type T] [-body FILE] [-retain D] [-gone D] PRINCIPAL KEY
@@ -41,7 +47,7 @@ const usage = `usage:
 func Main(ctx context.Context, o *runtime.Operator, args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	commands := map[string]func(context.Context, *runtime.Operator, []string, io.Writer) error{
-		"show": show, "release": release, "complete": complete, "count": count, "erase": erase, "sweep": sweep,
+		"show": show, "release": release, "complete": complete, "list": list, "count": count, "erase": erase, "sweep": sweep,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
 		fmt.Fprint(stderr, usage)
@@ -117,6 +123,10 @@ func (f *keyFlags) fence(args []string) (runtime.Fence, error) {
 func show(ctx context.Context, o *runtime.Operator, args []string, stdout io.Writer) error {
 	f := newKeyFlags("show")
 	answer := f.Bool("answer", false, "")
+	hashed := newHashFlags(f.FlagSet)
+	if err := f.Parse(args); err == nil && hashed.given(f.FlagSet) {
+		return hashed.show(ctx, o, f, *answer, stdout)
+	}
 	id, err := f.id(args)
 	if err != nil {
 		return err
@@ -128,14 +138,27 @@ func show(ctx context.Context, o *runtime.Operator, args []string, stdout io.Wri
 	if !found {
 		return fmt.Errorf("%w: no row holds this key", errNotDone)
 	}
+	if err := writeReport(stdout, report, false); err != nil || !*answer {
+		return err
+	}
+	return showAnswer(ctx, o, id, stdout)
+}
+
+// writeReport writes what a row tells of its key, and the key where that was not
+// given.
+func writeReport(stdout io.Writer, report runtime.KeyReport, named bool) error {
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	if id := report.Fence.ID; named {
+		fmt.Fprintf(w, "principal\t%s\nscope\t%s\nkey\t%s\n", word(id.Principal), word(id.Scope), word(id.Key))
+	}
 	fmt.Fprintf(w, "state\t%s\noperation\t%s\nrule\t%s\n", report.State, report.Operation, report.Policy)
 	fmt.Fprintf(w, "owner's age\t%v\nlease left\t%v\nexpires in\t%v\n", report.OwnerAge, report.LeaseLeft, report.ExpiresIn)
 	fmt.Fprintf(w, "answer\t%d, %d bytes\n", report.Status, report.AnswerBytes)
 	fmt.Fprintf(w, "fence\t-generation %d -owner %x\n", report.Fence.Generation, report.Fence.Owner)
-	if err := w.Flush(); err != nil || !*answer {
-		return err
-	}
+	return w.Flush()
+}
+
+func showAnswer(ctx context.Context, o *runtime.Operator, id runtime.ID, stdout io.Writer) error {
 	stored, found, err := o.Answer(ctx, id)
 	if err != nil {
 		return err

@@ -122,6 +122,8 @@ func TestWrongUsage(t *testing.T) {
 	c := newConsole(t)
 	for _, args := range [][]string{
 		{}, {"mend"}, {"show"}, {"show", "alice"}, {"show", "-all", "alice", "k"}, {"release", "alice", "k"},
+		{"show", "-secret-env", "X", "alice", "k"}, {"show", "-hash", "00", "alice", "k"}, {"list", "alice"}, {"list", "-limit", "x"},
+		{"list", "-after", "00.zz.00"}, {"show", "-hash", "00", "-secret-file", "a", "-secret-env", "b"},
 		{"release", "-generation", "1", "-owner", "zz", "alice", "k"}, {"count", "x"}, {"erase"}, {"sweep", "now"},
 	} {
 		if _, errs := c.run(2, args...); !strings.Contains(errs, "usage:") {

@@ -47,6 +47,9 @@ type (
 	SweepParams      = sqlcore.SweepParams
 	CountsRow        = sqlcore.CountsRow
 	EraseParams      = sqlcore.EraseParams
+	ListParams       = sqlcore.ListParams
+	ListRow          = sqlcore.ListRow
+	KeptParams       = sqlcore.KeptParams
 )
 
 // SplitSchema splits an emitted schema into its statements.

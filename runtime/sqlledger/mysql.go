@@ -36,6 +36,8 @@ type MySQLStatements interface {
 	SweepDelete(context.Context, DBTX, SweepParams) (int64, error)
 	Counts(context.Context, DBTX) ([]CountsRow, error)
 	Erase(context.Context, DBTX, EraseParams) (int64, error)
+	List(context.Context, DBTX, ListParams) ([]ListRow, error)
+	Kept(context.Context, DBTX, KeptParams) (int64, error)
 	SchemaVersion(context.Context, DBTX) (int64, error)
 	// Table is the name of the ledger's table, behind its database's where it has one.
 	Table() string
@@ -194,6 +196,18 @@ func (m *mysql) Recognise(ctx context.Context, db DBTX, p OwnerParams) (Claimed,
 func (m *mysql) SweepDue(ctx context.Context, db DBTX) (int64, error) {
 	due, err := m.MySQLStatements.SweepDue(ctx, db)
 	return due, m.outOfStep(err)
+}
+
+// List implements [Statements].
+func (m *mysql) List(ctx context.Context, db DBTX, p ListParams) ([]ListRow, error) {
+	rows, err := m.MySQLStatements.List(ctx, db, p)
+	return rows, m.outOfStep(err)
+}
+
+// Kept implements [Statements].
+func (m *mysql) Kept(ctx context.Context, db DBTX, p KeptParams) (int64, error) {
+	kept, err := m.MySQLStatements.Kept(ctx, db, p)
+	return kept, m.outOfStep(err)
 }
 
 // outOfStep gives the error of a read its class. A read takes no lock: the error

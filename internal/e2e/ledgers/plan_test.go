@@ -36,6 +36,8 @@ func TestQueryPlans(t *testing.T) {
 				"sweepDue":    {index},
 				"sweepDrop":   {key, index},
 				"sweepDelete": {key, index},
+				"list":        {"USING INDEX sqlite_autoindex_idempotency_keys_1 ("},
+				"kept":        {"USING COVERING INDEX sqlite_autoindex_idempotency_keys_1 (principal=?)"},
 			} {
 				plan := explain(t, p.Writer, statements[name])
 				for _, part := range want {

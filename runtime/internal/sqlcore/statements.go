@@ -24,6 +24,8 @@ type Statements[DB any] interface {
 	SweepDelete(context.Context, DB, SweepParams) (int64, error)
 	Counts(context.Context, DB) ([]CountsRow, error)
 	Erase(context.Context, DB, EraseParams) (int64, error)
+	List(context.Context, DB, ListParams) ([]ListRow, error)
+	Kept(context.Context, DB, KeptParams) (int64, error)
 	SchemaVersion(context.Context, DB) (int64, error)
 	// Table is the name of the ledger's table, behind its schema's where it has one.
 	Table() string
@@ -155,6 +157,40 @@ type CountsRow struct {
 
 // EraseParams bound the erasing of a principal.
 type EraseParams struct {
+	Principal string
+	MaxRows   int64
+}
+
+// ListParams are the primary key behind which a page begins, and its length.
+type ListParams struct {
+	Principal string
+	Scope     string
+	Key       string
+	MaxRows   int64
+}
+
+// ListRow is a row without its answer, and the time at which it was read.
+type ListRow struct {
+	Principal      string
+	Scope          string
+	Key            string
+	Operation      string
+	Policy         string
+	Status         string
+	Generation     int64
+	Owner          []byte
+	ClaimedAt      int64
+	LeaseUntil     int64
+	ExpiresAt      int64
+	GoneAt         int64
+	RecoveryPoint  string
+	ResponseStatus int64
+	AnswerBytes    int64
+	Now            int64
+}
+
+// KeptParams bound the counting of a principal's rows.
+type KeptParams struct {
 	Principal string
 	MaxRows   int64
 }

@@ -276,6 +276,117 @@ func (q *Queries) Insert(ctx context.Context, db DBTX, arg InsertParams) (int64,
 	return result.LastInsertId()
 }
 
+const kept = `-- name: Kept :one
+SELECT COUNT(*) AS kept FROM (
+  SELECT 1 AS one FROM idempotency_keys AS mine FORCE INDEX (PRIMARY) WHERE mine.principal = ?
+  LIMIT ?
+) AS found
+`
+
+type KeptParams struct {
+	Principal []byte
+	Limit     int32
+}
+
+// Counts the rows of one principal, and reads no more of them than the bound.
+func (q *Queries) Kept(ctx context.Context, db DBTX, arg KeptParams) (int64, error) {
+	row := db.QueryRowContext(ctx, kept, arg.Principal, arg.Limit)
+	var kept int64
+	err := row.Scan(&kept)
+	return kept, err
+}
+
+const list = `-- name: List :many
+SELECT
+  k.principal, k.scope, k.` + "`" + `key` + "`" + `, k.operation, k.policy, k.status, k.generation, k.owner, k.claimed_at, k.lease_until, k.expires_at, k.gone_at,
+  k.recovery_point, k.response_status, CAST(LENGTH(k.response_headers) + LENGTH(k.response_body) AS SIGNED) AS answer_bytes,
+  CAST(UNIX_TIMESTAMP() * 1000 + MICROSECOND(NOW(3)) DIV 1000 AS SIGNED) AS now
+FROM idempotency_keys AS k FORCE INDEX (PRIMARY)
+WHERE k.principal > ?
+  OR (k.principal = ? AND k.scope > ?)
+  OR (k.principal = ? AND k.scope = ? AND k.` + "`" + `key` + "`" + ` > ?)
+ORDER BY k.principal, k.scope, k.` + "`" + `key` + "`" + `
+LIMIT ?
+`
+
+type ListParams struct {
+	Principal []byte
+	Scope     []byte
+	K         []byte
+	Limit     int32
+}
+
+type ListRow struct {
+	Principal      []byte
+	Scope          []byte
+	Key            []byte
+	Operation      []byte
+	Policy         []byte
+	Status         string
+	Generation     int64
+	Owner          []byte
+	ClaimedAt      int64
+	LeaseUntil     int64
+	ExpiresAt      int64
+	GoneAt         int64
+	RecoveryPoint  []byte
+	ResponseStatus int64
+	AnswerBytes    int64
+	Now            int64
+}
+
+// Shows a page of rows behind a primary key, in its order, without their answers.
+// It reads a range of the primary key and sorts nothing; what is wanted of the
+// rows is chosen by who reads them.
+// The comparison of whole keys is written out: as rows, it would not be a range.
+func (q *Queries) List(ctx context.Context, db DBTX, arg ListParams) ([]ListRow, error) {
+	rows, err := db.QueryContext(ctx, list,
+		arg.Principal,
+		arg.Principal,
+		arg.Scope,
+		arg.Principal,
+		arg.Scope,
+		arg.K,
+		arg.Limit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListRow
+	for rows.Next() {
+		var i ListRow
+		if err := rows.Scan(
+			&i.Principal,
+			&i.Scope,
+			&i.Key,
+			&i.Operation,
+			&i.Policy,
+			&i.Status,
+			&i.Generation,
+			&i.Owner,
+			&i.ClaimedAt,
+			&i.LeaseUntil,
+			&i.ExpiresAt,
+			&i.GoneAt,
+			&i.RecoveryPoint,
+			&i.ResponseStatus,
+			&i.AnswerBytes,
+			&i.Now,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lock = `-- name: Lock :one
 SELECT CAST(1 AS SIGNED) AS held
 FROM idempotency_keys

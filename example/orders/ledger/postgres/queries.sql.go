@@ -638,6 +638,111 @@ func (q *Queries) InsertTogether(ctx context.Context, db DBTX, arg InsertTogethe
 	return result.RowsAffected()
 }
 
+const kept = `-- name: Kept :one
+SELECT count(*) AS kept FROM (
+  SELECT 1 FROM idempotency_keys AS mine WHERE mine.principal = $1::bytea
+  LIMIT $2::bigint
+) AS found
+`
+
+type KeptParams struct {
+	Principal []byte
+	MaxRows   int64
+}
+
+// Counts the rows of one principal, and reads no more of them than the bound.
+func (q *Queries) Kept(ctx context.Context, db DBTX, arg KeptParams) (int64, error) {
+	row := db.QueryRowContext(ctx, kept, arg.Principal, arg.MaxRows)
+	var kept int64
+	err := row.Scan(&kept)
+	return kept, err
+}
+
+const list = `-- name: List :many
+SELECT
+  k.principal, k.scope, k.key, k.operation, k.policy, k.status, k.generation, k.owner, k.claimed_at, k.lease_until, k.expires_at, k.gone_at,
+  k.recovery_point, k.response_status, (octet_length(k.response_headers) + octet_length(k.response_body))::bigint AS answer_bytes,
+  floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now
+FROM idempotency_keys AS k
+WHERE (k.principal, k.scope, k.key) > ($1::bytea, $2::bytea, $3::bytea)
+ORDER BY k.principal, k.scope, k.key
+LIMIT $4::bigint
+`
+
+type ListParams struct {
+	Principal []byte
+	Scope     []byte
+	Key       []byte
+	MaxRows   int64
+}
+
+type ListRow struct {
+	Principal      []byte
+	Scope          []byte
+	Key            []byte
+	Operation      string
+	Policy         string
+	Status         string
+	Generation     int64
+	Owner          []byte
+	ClaimedAt      int64
+	LeaseUntil     int64
+	ExpiresAt      int64
+	GoneAt         int64
+	RecoveryPoint  string
+	ResponseStatus int64
+	AnswerBytes    int64
+	Now            int64
+}
+
+// Shows a page of rows behind a primary key, in its order, without their answers.
+// It reads a range of the primary key and sorts nothing; what is wanted of the
+// rows is chosen by who reads them.
+func (q *Queries) List(ctx context.Context, db DBTX, arg ListParams) ([]ListRow, error) {
+	rows, err := db.QueryContext(ctx, list,
+		arg.Principal,
+		arg.Scope,
+		arg.Key,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListRow
+	for rows.Next() {
+		var i ListRow
+		if err := rows.Scan(
+			&i.Principal,
+			&i.Scope,
+			&i.Key,
+			&i.Operation,
+			&i.Policy,
+			&i.Status,
+			&i.Generation,
+			&i.Owner,
+			&i.ClaimedAt,
+			&i.LeaseUntil,
+			&i.ExpiresAt,
+			&i.GoneAt,
+			&i.RecoveryPoint,
+			&i.ResponseStatus,
+			&i.AnswerBytes,
+			&i.Now,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lock = `-- name: Lock :one
 WITH before AS MATERIALIZED (
   SELECT current_setting('lock_timeout') AS lock_timeout

@@ -113,3 +113,16 @@ func (s statements) Counts(ctx context.Context, db sqlledger.DBTX) ([]sqlledger.
 func (s statements) Erase(ctx context.Context, db sqlledger.DBTX, p sqlledger.EraseParams) (int64, error) {
 	return s.q.Erase(ctx, db, EraseParams(p))
 }
+
+func (s statements) List(ctx context.Context, db sqlledger.DBTX, p sqlledger.ListParams) ([]sqlledger.ListRow, error) {
+	rows, err := s.q.List(ctx, db, ListParams(p))
+	list := make([]sqlledger.ListRow, len(rows))
+	for i, row := range rows {
+		list[i] = sqlledger.ListRow(row)
+	}
+	return list, err
+}
+
+func (s statements) Kept(ctx context.Context, db sqlledger.DBTX, p sqlledger.KeptParams) (int64, error) {
+	return s.q.Kept(ctx, db, KeptParams(p))
+}

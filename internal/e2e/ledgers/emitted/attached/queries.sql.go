@@ -259,6 +259,111 @@ func (q *Queries) Insert(ctx context.Context, db DBTX, arg InsertParams) (Insert
 	return i, err
 }
 
+const kept = `-- name: Kept :one
+SELECT CAST(count(*) AS INTEGER) AS kept FROM (
+  SELECT 1 FROM store.keys AS mine WHERE mine.principal = ?1
+  LIMIT ?2
+) AS found
+`
+
+type KeptParams struct {
+	Principal string
+	MaxRows   int64
+}
+
+// Counts the rows of one principal, and reads no more of them than the bound.
+func (q *Queries) Kept(ctx context.Context, db DBTX, arg KeptParams) (int64, error) {
+	row := db.QueryRowContext(ctx, kept, arg.Principal, arg.MaxRows)
+	var kept int64
+	err := row.Scan(&kept)
+	return kept, err
+}
+
+const list = `-- name: List :many
+SELECT
+  principal, scope, key, operation, policy, status, generation, owner, claimed_at, lease_until, expires_at, gone_at,
+  recovery_point, response_status, CAST(length(response_headers) + length(response_body) AS INTEGER) AS answer_bytes,
+  CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) AS now
+FROM store.keys
+WHERE (principal, scope, key) > (CAST(?1 AS TEXT), CAST(?2 AS TEXT), CAST(?3 AS TEXT))
+ORDER BY principal, scope, key
+LIMIT ?4
+`
+
+type ListParams struct {
+	Principal string
+	Scope     string
+	Key       string
+	MaxRows   int64
+}
+
+type ListRow struct {
+	Principal      string
+	Scope          string
+	Key            string
+	Operation      string
+	Policy         string
+	Status         string
+	Generation     int64
+	Owner          []byte
+	ClaimedAt      int64
+	LeaseUntil     int64
+	ExpiresAt      int64
+	GoneAt         int64
+	RecoveryPoint  string
+	ResponseStatus int64
+	AnswerBytes    int64
+	Now            int64
+}
+
+// Shows a page of rows behind a primary key, in its order, without their answers.
+// It reads a range of the primary key and sorts nothing; what is wanted of the
+// rows is chosen by who reads them.
+func (q *Queries) List(ctx context.Context, db DBTX, arg ListParams) ([]ListRow, error) {
+	rows, err := db.QueryContext(ctx, list,
+		arg.Principal,
+		arg.Scope,
+		arg.Key,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListRow
+	for rows.Next() {
+		var i ListRow
+		if err := rows.Scan(
+			&i.Principal,
+			&i.Scope,
+			&i.Key,
+			&i.Operation,
+			&i.Policy,
+			&i.Status,
+			&i.Generation,
+			&i.Owner,
+			&i.ClaimedAt,
+			&i.LeaseUntil,
+			&i.ExpiresAt,
+			&i.GoneAt,
+			&i.RecoveryPoint,
+			&i.ResponseStatus,
+			&i.AnswerBytes,
+			&i.Now,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lock = `-- name: Lock :execrows
 UPDATE store.keys SET
   status = 'pending'

@@ -228,5 +228,25 @@ WHERE (principal, scope, key) IN (
     LIMIT sqlc.arg(max_rows)
   );
 
+-- name: List :many
+-- Shows a page of rows behind a primary key, in its order, without their answers.
+-- It reads a range of the primary key and sorts nothing; what is wanted of the
+-- rows is chosen by who reads them.
+SELECT
+  principal, scope, key, operation, policy, status, generation, owner, claimed_at, lease_until, expires_at, gone_at,
+  recovery_point, response_status, CAST(length(response_headers) + length(response_body) AS INTEGER) AS answer_bytes,
+  CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER) AS now
+FROM main.keys
+WHERE (principal, scope, key) > (CAST(sqlc.arg(principal) AS TEXT), CAST(sqlc.arg(scope) AS TEXT), CAST(sqlc.arg(key) AS TEXT))
+ORDER BY principal, scope, key
+LIMIT sqlc.arg(max_rows);
+
+-- name: Kept :one
+-- Counts the rows of one principal, and reads no more of them than the bound.
+SELECT CAST(count(*) AS INTEGER) AS kept FROM (
+  SELECT 1 FROM main.keys AS mine WHERE mine.principal = sqlc.arg(principal)
+  LIMIT sqlc.arg(max_rows)
+) AS found;
+
 -- name: SchemaVersion :one
 SELECT version FROM main.keys_schema WHERE id = 1;

@@ -171,3 +171,23 @@ func (s statements) Counts(ctx context.Context, db sqlledger.DBTX) ([]sqlledger.
 func (s statements) Erase(ctx context.Context, db sqlledger.DBTX, p sqlledger.EraseParams) (int64, error) {
 	return s.q.Erase(ctx, db, EraseParams{Principal: []byte(p.Principal), Limit: int32(min(p.MaxRows, 1<<31-1))})
 }
+
+func (s statements) List(ctx context.Context, db sqlledger.DBTX, p sqlledger.ListParams) ([]sqlledger.ListRow, error) {
+	rows, err := s.q.List(ctx, db, ListParams{
+		Principal: []byte(p.Principal), Scope: []byte(p.Scope), K: []byte(p.Key), Limit: int32(min(p.MaxRows, 1<<31-1)),
+	})
+	list := make([]sqlledger.ListRow, len(rows))
+	for i, row := range rows {
+		list[i] = sqlledger.ListRow{
+			Principal: string(row.Principal), Scope: string(row.Scope), Key: string(row.Key),
+			Operation: string(row.Operation), Policy: string(row.Policy), Status: row.Status, Generation: row.Generation, Owner: row.Owner,
+			ClaimedAt: row.ClaimedAt, LeaseUntil: row.LeaseUntil, ExpiresAt: row.ExpiresAt, GoneAt: row.GoneAt,
+			RecoveryPoint: string(row.RecoveryPoint), ResponseStatus: row.ResponseStatus, AnswerBytes: row.AnswerBytes, Now: row.Now,
+		}
+	}
+	return list, err
+}
+
+func (s statements) Kept(ctx context.Context, db sqlledger.DBTX, p sqlledger.KeptParams) (int64, error) {
+	return s.q.Kept(ctx, db, KeptParams{Principal: []byte(p.Principal), Limit: int32(min(p.MaxRows, 1<<31-1))})
+}

@@ -185,3 +185,21 @@ func (s statements) Counts(ctx context.Context, db pgxledger.DBTX) ([]pgxledger.
 func (s statements) Erase(ctx context.Context, db pgxledger.DBTX, p pgxledger.EraseParams) (int64, error) {
 	return s.q.Erase(ctx, db, EraseParams{Principal: []byte(p.Principal), MaxRows: p.MaxRows})
 }
+
+func (s statements) List(ctx context.Context, db pgxledger.DBTX, p pgxledger.ListParams) ([]pgxledger.ListRow, error) {
+	rows, err := s.q.List(ctx, db, ListParams{Principal: []byte(p.Principal), Scope: []byte(p.Scope), Key: []byte(p.Key), MaxRows: p.MaxRows})
+	list := make([]pgxledger.ListRow, len(rows))
+	for i, row := range rows {
+		list[i] = pgxledger.ListRow{
+			Principal: string(row.Principal), Scope: string(row.Scope), Key: string(row.Key),
+			Operation: row.Operation, Policy: row.Policy, Status: row.Status, Generation: row.Generation, Owner: row.Owner,
+			ClaimedAt: row.ClaimedAt, LeaseUntil: row.LeaseUntil, ExpiresAt: row.ExpiresAt, GoneAt: row.GoneAt,
+			RecoveryPoint: row.RecoveryPoint, ResponseStatus: row.ResponseStatus, AnswerBytes: row.AnswerBytes, Now: row.Now,
+		}
+	}
+	return list, err
+}
+
+func (s statements) Kept(ctx context.Context, db pgxledger.DBTX, p pgxledger.KeptParams) (int64, error) {
+	return s.q.Kept(ctx, db, KeptParams{Principal: []byte(p.Principal), MaxRows: p.MaxRows})
+}

@@ -484,5 +484,25 @@ DELETE FROM idempotency_keys AS k
 WHERE k.ctid = ANY(ARRAY(SELECT due.place FROM due))
   AND (k.tableoid, k.ctid) IN (SELECT due.part, due.place FROM due);
 
+-- name: List :many
+-- Shows a page of rows behind a primary key, in its order, without their answers.
+-- It reads a range of the primary key and sorts nothing; what is wanted of the
+-- rows is chosen by who reads them.
+SELECT
+  k.principal, k.scope, k.key, k.operation, k.policy, k.status, k.generation, k.owner, k.claimed_at, k.lease_until, k.expires_at, k.gone_at,
+  k.recovery_point, k.response_status, (octet_length(k.response_headers) + octet_length(k.response_body))::bigint AS answer_bytes,
+  floor(date_part('epoch', clock_timestamp()) * 1000)::bigint AS now
+FROM idempotency_keys AS k
+WHERE (k.principal, k.scope, k.key) > (sqlc.arg(principal)::bytea, sqlc.arg(scope)::bytea, sqlc.arg(key)::bytea)
+ORDER BY k.principal, k.scope, k.key
+LIMIT sqlc.arg(max_rows)::bigint;
+
+-- name: Kept :one
+-- Counts the rows of one principal, and reads no more of them than the bound.
+SELECT count(*) AS kept FROM (
+  SELECT 1 FROM idempotency_keys AS mine WHERE mine.principal = sqlc.arg(principal)::bytea
+  LIMIT sqlc.arg(max_rows)::bigint
+) AS found;
+
 -- name: SchemaVersion :one
 SELECT version FROM idempotency_keys_schema WHERE id = 1;
