@@ -18,7 +18,7 @@ type held struct {
 }
 
 // maxClaimStatements bounds what one request may ask of the ledger before its
-// work runs.
+// work runs, beside the count of what its caller keeps.
 const maxClaimStatements = 3
 
 // claim wins the key, or says why not: a replay or an *Error. It is insert if
@@ -31,8 +31,15 @@ func (g *Guard) claim(ctx context.Context, id ID, call Call, p plan) (*held, Res
 	a.claim.Operation, a.claim.Policy, a.claim.Fingerprint = g.policy.Operation, g.rule, g.digest(id, &call)
 	a.held.fence = Fence{ID: id, Owner: a.claim.Owner}
 	insertFirst := !g.engine.seen.meet(id)
-	for ; a.statements < maxClaimStatements; insertFirst = true {
-		if insertFirst {
+	for full := false; a.statements < maxClaimStatements; insertFirst = true {
+		if insertFirst && !full {
+			// A caller with its fill of keys may go on with those that it has.
+			var err error
+			if full, err = g.engine.full(ctx, id.Principal); err != nil {
+				return nil, Result{}, claimFailed(err)
+			}
+		}
+		if insertFirst && !full {
 			won, err := a.insert(ctx)
 			if won || err != nil {
 				return a.won(ctx, err)
@@ -48,6 +55,9 @@ func (g *Guard) claim(ctx context.Context, id ID, call Call, p plan) (*held, Res
 		}
 		if found {
 			return a.take(ctx, call, &row)
+		}
+		if full {
+			return nil, Result{}, g.engine.refuseFull()
 		}
 	}
 	return nil, Result{}, retryKey(nil)

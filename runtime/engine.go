@@ -24,6 +24,7 @@ type Engine struct {
 	waiters    waiters
 	gates      gates
 	callers    callers
+	kept       KeptLedger // nil: callers may keep any number of keys
 	retakes    retakes
 	sightings  sightings
 	overdue    overdue
@@ -39,11 +40,15 @@ func NewEngine(ledger Ledger, opts ...Option) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	kept, err := s.keptLedger(ledger)
+	if err != nil {
+		return nil, err
+	}
 	watched := ledger
 	if boundary.Armed() {
 		watched = newStepped(ledger)
 	}
-	e := &Engine{ledger: watched, settings: s, seen: newSeenSet(), background: newBackground()}
+	e := &Engine{ledger: watched, settings: s, kept: kept, seen: newSeenSet(), background: newBackground()}
 	e.mender.init(e.background)
 	e.sweeper.start = time.Now()
 	if notifier, ok := ledger.(RetryNotifier); ok && s.observer != nil {

@@ -77,6 +77,7 @@ const (
 	CodeEndpointUnknown     = "endpoint_unknown"
 	CodeMethodNotAllowed    = "method_not_allowed"
 	CodeCallerLimit         = "caller_limit_reached"
+	CodeCallerKept          = "caller_keys_limit_reached"
 	CodeInternal            = "internal_error"
 )
 
@@ -86,7 +87,7 @@ var ownCodes = map[string]bool{
 	CodeKeyInvalid: true, CodeKeyReused: true, CodeKeyInProgress: true, CodeKeyRetry: true, CodeKeyExpired: true,
 	CodeResponseTooLarge: true, CodeOutcomeUnknown: true, CodeLedgerUnavailable: true, CodeBodyTooLarge: true,
 	CodeBodyUnreadable: true, CodeBodyConsumed: true, CodeRequestInvalid: true, CodeMediaTypeUnexpected: true, CodeEndpointUnknown: true,
-	CodeMethodNotAllowed: true, CodeCallerLimit: true, CodeInternal: true,
+	CodeMethodNotAllowed: true, CodeCallerLimit: true, CodeCallerKept: true, CodeInternal: true,
 }
 
 // retryAtOnce is the Retry-After of answers to passing trouble.

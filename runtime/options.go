@@ -29,6 +29,7 @@ type settings struct {
 	renderProblem ProblemFunc
 
 	callerLimit, callerStatus int // 0: none
+	keptLimit, keptStatus     int // 0: none
 }
 
 // PrincipalFunc names the caller of a request: 1 to 255 bytes derived by the
