@@ -27,7 +27,7 @@ func TestOperatorListsAllPages(t *testing.T) {
 		pending.Keys[0].Fence.Key != "k0600-held" || pending.Keys[1].Fence.Key != "zz-held" {
 		t.Errorf("%+v, %v", pending, err)
 	}
-	for _, f := range []runtime.Filter{{Limit: 7}, {Limit: 500}, {Reads: 501, Limit: keys}, {Limit: 1, Reads: 1}} {
+	for _, f := range []runtime.Filter{{Limit: 97}, {Limit: 500}, {Reads: 501, Limit: keys}, {Limit: 131, Reads: 131}} {
 		seen, lists := map[string]bool{}, 0
 		for more := true; more; lists++ {
 			found, err := o.List(context.Background(), f)
