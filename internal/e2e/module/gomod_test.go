@@ -83,8 +83,10 @@ func TestRuntimeIsStandardLibrary(t *testing.T) {
 			t.Errorf("the runtime depends on %s", path)
 		}
 	}
-	if out := root.run(t, "go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./runtime"); strings.TrimSpace(out) != idemgenPath+"/runtime" {
-		t.Errorf("package runtime depends on %s", out)
+	for _, path := range strings.Fields(root.run(t, "go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./runtime")) {
+		if path != idemgenPath+"/runtime" && !strings.HasPrefix(path, idemgenPath+"/runtime/internal/") {
+			t.Errorf("package runtime depends on %s", path)
+		}
 	}
 }
 

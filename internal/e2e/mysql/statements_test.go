@@ -40,7 +40,8 @@ func TestStatementsOfARequest(t *testing.T) {
 		{"held: insert", 1, do(g, "held", held, 500)},
 		{"in progress: read", 1, do(g, "held", made, 409)},
 		{"in progress in another process: insert, recognise, read", 3, do(other, "held", made, 409)},
-		{"in a transaction: insert, begin, lock, savepoint, effect, release, complete, commit", 8, func() {
+		// The rollback ends database/sql's transaction, when the caller has its answer.
+		{"in a transaction: insert, begin, lock, savepoint, effect, release, complete, commit, and a rollback of nothing", 9, func() {
 			if result, err := runtime.DoTx(t.Context(), g, l, call("tx"), in); status(result, err) != 201 {
 				t.Errorf("got %+v, %v", result, err)
 			}
