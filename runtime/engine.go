@@ -54,7 +54,8 @@ func NewEngine(ledger Ledger, opts ...Option) (*Engine, error) {
 	if notifier, ok := ledger.(RetryNotifier); ok && s.observer != nil {
 		notifier.NotifyRetry(func(ctx context.Context, statement string, err error) {
 			// The statement may hold up others: it is not to wait for an observer.
-			e.background.keep(func() { s.tell(ctx, Event{Kind: EventLedgerRetried, Code: statement, Err: err}) })
+			// Nor do the notes of its request take it, which another goroutine keeps.
+			e.background.keep(func() { s.observe(ctx, Event{Kind: EventLedgerRetried, Code: statement, Err: err}) })
 		})
 	}
 	return e, nil

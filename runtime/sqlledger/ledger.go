@@ -15,7 +15,8 @@ import (
 // database/sql. It is safe for concurrent use. Emitted ledgers construct it.
 type Ledger struct {
 	*core
-	db *sql.DB
+	db      *sql.DB
+	unnamed any // see nameless
 }
 
 type core = sqlcore.Core[DBTX]
@@ -101,12 +102,21 @@ func New(ctx context.Context, db *sql.DB, engine Engine, statements Statements, 
 		writes = keepPrepared(db, engine)
 		writer, reader = writes.alone(), keepPrepared(o.reader, engine).alone()
 	}
+	var unnamed any
 	if engine.Pooled {
+		asking := &core{Engine: engine, Limit: o.limit}
+		err := asking.Retry(ctx, "settings", func(ctx context.Context, _ int) (err error) {
+			unnamed, err = nameless(ctx, db)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
 		lost := new(sqlcore.LostNames)
-		writer, reader = spelled{writer, engine, lost}, spelled{reader, engine, lost}
+		writer, reader = spelled{writer, engine, lost, unnamed}, spelled{reader, engine, lost, unnamed}
 	}
 	writer = announced{writer}
-	l := &Ledger{db: db, core: &core{
+	l := &Ledger{db: db, unnamed: unnamed, core: &core{
 		Writer: writer, Reader: reader, Statements: statements, Engine: engine, Limit: o.limit,
 		Exec: func(ctx context.Context, statement string) error {
 			_, err := db.ExecContext(ctx, statement)

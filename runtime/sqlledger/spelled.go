@@ -13,12 +13,13 @@ import (
 )
 
 // spelled runs statements with their arguments in the text, always or while
-// prepared statements get lost. What has no arguments is sent by PostgreSQL's
-// simple protocol, by every driver, and prepares nothing.
+// prepared statements get lost. They are then sent without a name, by the simple
+// protocol or in one round trip, so that no other session need know them.
 type spelled struct {
 	DBTX
-	engine sqlcore.Engine
-	lost   *sqlcore.LostNames // nil: always
+	engine  sqlcore.Engine
+	lost    *sqlcore.LostNames // nil: always
+	unnamed any                // goes before a query: see nameless
 }
 
 func (s spelled) write(query string, args []any) (string, []any, error) {
@@ -27,6 +28,18 @@ func (s spelled) write(query string, args []any) (string, []any, error) {
 	}
 	text, err := spell(query, args)
 	return text, nil, err
+}
+
+// ask is write for what returns rows.
+func (s spelled) ask(query string, args []any) (string, []any, error) {
+	if s.lost != nil && !s.lost.Lately() {
+		return query, args, nil
+	}
+	text, err := spell(query, args)
+	if s.unnamed == nil {
+		return text, nil, err
+	}
+	return text, []any{s.unnamed}, err
 }
 
 func (s spelled) learn(ctx context.Context, err error) {
@@ -48,7 +61,7 @@ func (s spelled) ExecContext(ctx context.Context, query string, args ...any) (sq
 
 // QueryContext implements [DBTX].
 func (s spelled) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	query, args, err := s.write(query, args)
+	query, args, err := s.ask(query, args)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +72,7 @@ func (s spelled) QueryContext(ctx context.Context, query string, args ...any) (*
 
 // QueryRowContext implements [DBTX].
 func (s spelled) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	text, rest, err := s.write(query, args)
+	text, rest, err := s.ask(query, args)
 	if err != nil {
 		text, rest = query, args // what we cannot spell the driver may
 	}

@@ -96,7 +96,7 @@ var _ runtime.ConflictTeller = (*tx)(nil)
 // are not prepared: a failure for want of one would cost the handler's work.
 func (l *Ledger) in(tx *sql.Tx) DBTX {
 	if l.Engine.Pooled {
-		return spelled{DBTX: tx, engine: l.Engine}
+		return spelled{DBTX: tx, engine: l.Engine, unnamed: l.unnamed}
 	}
 	return tx
 }
