@@ -283,15 +283,19 @@ func (t *transacted) decide(ctx context.Context, h *held, call Call, out *outcom
 	limited, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
 	released, err := t.engine.ledger.Release(limited, h.fence)
+	completed := false
+	if err == nil && !released {
+		if completed, err = t.engine.confirm(limited, h.fence); err == nil && !completed {
+			// Where a standby took over in between, the row is this claim's again,
+			// pending, and must not be left to its lease.
+			released, err = t.engine.ledger.Release(limited, h.fence)
+		}
+	}
 	if err == nil && released {
 		failure := ledgerDown(cause)
 		failure.Message = "The request took no effect, because it could not be committed. Retry with the same key."
 		t.observe(ctx, h.fence.ID, Event{Kind: EventReleased, Generation: h.Generation, Status: failure.Status, Duration: out.took, Err: cause})
 		return t.refused(ctx, h.fence.ID, failure)
-	}
-	completed := false
-	if err == nil {
-		completed, err = t.engine.confirm(limited, h.fence)
 	}
 	if err != nil {
 		t.observe(ctx, h.fence.ID, Event{Kind: EventUndecided, Generation: h.Generation, Err: cause})

@@ -42,20 +42,26 @@ type account struct {
 	claims     []*claim    // all that were ever won, of this key
 }
 
-// claim is one claim that was won.
-type claim struct {
-	request  *requestAccount
-	fence    runtime.Fence
-	fencing  int64
-	body     int           // of the request that claimed the row first
-	leasedAt time.Duration // virtual time of the last start of its lease
+// leasing is the last start of a claim's lease.
+type leasing struct {
+	leasedAt time.Duration // virtual time
 	lease    time.Duration
 	jumps    int // of the ledger's clock, then
-	ran      bool
-	wonAt    int    // index in the history
-	opened   *Event // in a transaction; nil: the claim stood at once
-	stood    bool   // that transaction has committed
-	stoodAt  int    // index in the history
+}
+
+// claim is one claim that was won.
+type claim struct {
+	request *requestAccount
+	fence   runtime.Fence
+	fencing int64
+	body    int // of the request that claimed the row first
+	leasing
+	saved   leasing // what the standby has, while it is cut off
+	ran     bool
+	wonAt   int    // index in the history
+	opened  *Event // in a transaction; nil: the claim stood at once
+	stood   bool   // that transaction has committed
+	stoodAt int    // index in the history
 }
 
 // requestAccount is a request and its run.
@@ -250,7 +256,7 @@ func (c *checker) lease(a *account, e *Event) {
 	a.leaseUntil = e.Clock + e.Terms.Lease.Milliseconds()
 	a.expires = a.leaseUntil + e.Terms.Retain.Milliseconds()
 	a.gone = a.expires + e.Terms.Gone.Milliseconds()
-	a.owner.leasedAt, a.owner.lease, a.owner.jumps = e.At, e.Terms.Lease, e.Jumps
+	a.owner.leasing = leasing{e.At, e.Terms.Lease, e.Jumps}
 }
 
 // owned is a change that only the owner of a pending row may make.

@@ -7,6 +7,9 @@ func (c *checker) cutOff() {
 	c.saved, c.cutAt = map[runtime.ID]account{}, c.at
 	for id, a := range c.rows {
 		c.saved[id] = *a
+		if a.owner != nil {
+			a.owner.saved = a.owner.leasing
+		}
 	}
 }
 
@@ -57,5 +60,8 @@ func (c *checker) failedOver() {
 		}
 		*a = saved
 		a.claims = met
+		if a.owner != nil {
+			a.owner.leasing = a.owner.saved // renewals since then are lost
+		}
 	}
 }

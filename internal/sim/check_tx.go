@@ -14,7 +14,7 @@ func (c *checker) opened(e *Event, r *requestAccount) {
 		c.broken(OwnPrincipal, "request %d of %v claimed a row of %v", r.n, r.id, e.Fence.ID)
 	}
 	r.claims = append(r.claims, &claim{request: r, fence: e.Fence, fencing: e.Fencing, body: r.body, opened: e,
-		leasedAt: e.At, lease: e.Terms.Lease, jumps: e.Jumps})
+		leasing: leasing{e.At, e.Terms.Lease, e.Jumps}})
 }
 
 // committed is the claim that a transaction has committed.
